@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Choice is a tool choice: whether a model calls tools, and which.
+// Choice is a tool choice. It says whether a model may or must call tools, and which tools.
 type Choice struct {
 	Mode string // auto, any or none
 	// Names are the exposed names of the tools that may be called; nil means all of them.
 	Names []string
 }
 
-// autoOf begins a choice of tools that the model may call and need not.
+// autoOf is the prefix of a list of tools that the model may call, but need not call.
 const autoOf = "auto:"
 
-// ParseChoice reads a tool choice: auto (or ""), any and none are about all tools. A tool's exposed name, or a list of
-// names separated by commas, means that the model must call one of them. After "auto:" it may call one of them, and no
-// other tool.
+// ParseChoice parses a tool choice. The values auto (or ""), any and none apply to all tools. The exposed name of a
+// tool, or a list of names separated by commas, means that the model must call one of these tools. If "auto:" precedes
+// the list, the model may call one of them. It must not call a tool that is not in the list.
 func ParseChoice(s string) Choice {
 	switch s {
 	case "", "auto":
@@ -35,12 +35,12 @@ func ParseChoice(s string) Choice {
 		}
 	}
 	if c.Names == nil {
-		c.Names = []string{} // of no tool
+		c.Names = []string{} // no tool
 	}
 	return c
 }
 
-// IsList reports whether the choice is about several tools, or about tools that the model need not call.
+// IsList reports whether the choice consists of several tools, or of tools that the model may call but need not call.
 func (c Choice) IsList() bool { return c.Names != nil && (c.Mode == "auto" || len(c.Names) != 1) }
 
 // Forces reports whether the model must call a tool.
@@ -58,8 +58,8 @@ func (c Choice) String() string {
 	return list
 }
 
-// Without returns the choice without some names. Of a choice that has no others, auto is left if a tool had to be
-// called, and otherwise none.
+// Without returns the choice without some names. If none of its names remain, a choice that forces a call becomes auto,
+// and any other choice becomes none.
 func (c Choice) Without(names []string) Choice {
 	if c.Names == nil {
 		return c

@@ -2,20 +2,20 @@ package tenon
 
 import "strings"
 
-// Citation is a source that a model names for its text: a search result, a page, a passage of a document, a file. All
-// wire formats have the same form here.
+// Citation is a source that a model names for its text, such as a search result, a page, a passage of a document, or a
+// file. Citations of all wire formats have this form.
 type Citation struct {
 	Title string `json:"title,omitempty"`
 	URL   string `json:"url,omitempty"`
-	File  string `json:"file,omitempty"`  // the provider's id of a file, or the name of a document
-	Quote string `json:"quote,omitempty"` // the passage of the source, as far as the provider sends it
-	// Start and End are the bytes of the text that the source supports, in the text of the [Part]. If both are 0, the
-	// provider does not say which text it supports.
+	File  string `json:"file,omitempty"`  // the provider's file id, or a document's name
+	Quote string `json:"quote,omitempty"` // the cited passage, if the provider sends it
+	// Start and End are byte offsets in the text of the [Part]. The source supports the text between them. If both are
+	// 0, the provider does not report this text.
 	Start int `json:"start,omitempty"`
 	End   int `json:"end,omitempty"`
 }
 
-// Citations returns the citations of all text parts in order. Start and End are bytes of [Message.Text].
+// Citations returns the citations of all text parts in order. Start and End are byte offsets in [Message.Text].
 func (m *Message) Citations() []Citation {
 	var list []Citation
 	at := 0
@@ -35,8 +35,9 @@ func (m *Message) Citations() []Citation {
 	return list
 }
 
-// Sources returns the different sources of citations in the order of their first citation. A source is its URL, or its
-// file, or its title. Start and End are 0. The first title counts, and no quotes are returned.
+// Sources returns the distinct sources of citations, in the order of their first citation. Two citations have the same
+// source if they have the same URL. Without a URL, the file is compared, and without a file the title. The result has
+// the first title of each source. Its Start and End are 0, and it has no quotes.
 func Sources(list []Citation) []Citation {
 	var out []Citation
 	seen := map[string]int{}
@@ -70,8 +71,8 @@ func (c *Citation) Key() string {
 	return ""
 }
 
-// Label returns a source as one line for a person: its title and its address, file or passage. Control characters are
-// visible.
+// Label describes a source on one line for a person: its title and its address, file or passage. Control characters are
+// escaped.
 func (c *Citation) Label() string {
 	where := c.URL
 	if where == "" {

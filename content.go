@@ -77,9 +77,9 @@ func (c Content) appendText(b []byte) []byte {
 	return append(rawjson.AppendString(append(b, `{"type":"text","text":`...), c.Text), '}')
 }
 
-// UnmarshalJSON keeps the bytes in Raw and reads the known fields. It accepts any valid JSON, because blocks
-// come from servers and must be read back from the journal. A text of another type is its JSON. Any other field
-// of an unexpected type is treated as absent.
+// UnmarshalJSON keeps the bytes in Raw and reads the known fields. It accepts any valid JSON, because blocks come from
+// servers and must be readable in the journal later. If the text is not a string, Text is its JSON. Any other field of
+// an unexpected type is treated as absent.
 func (c *Content) UnmarshalJSON(b []byte) error {
 	c.read(append(json.RawMessage(nil), b...))
 	return nil
@@ -98,7 +98,7 @@ func (c *Content) read(raw json.RawMessage) {
 	c.Type, c.Name = of.Type, of.Name
 }
 
-// take reads the known fields of an object and returns its member resource.
+// take reads the known fields of an object. It returns the member resource.
 func (c *Content) take(object []byte, data string) (resource []byte) {
 	for key, v := range rawjson.Members(object) {
 		switch string(key) {
@@ -107,7 +107,7 @@ func (c *Content) take(object []byte, data string) (resource []byte) {
 		case "text":
 			c.Text = rawjson.String(v)
 			if v[0] != '"' && string(v) != "null" {
-				c.Text = string(v) // a number instead of a text, for instance: better than an empty result
+				c.Text = string(v) // such as a number instead of a string; its JSON is better than no text
 			}
 		case data:
 			c.Data = rawjson.String(v)
@@ -132,8 +132,8 @@ type Result struct {
 	Meta       json.RawMessage `json:"_meta,omitempty"`
 	// Input is set if the server needs input before it can finish. The result is then not final.
 	Input *InputRequired `json:"-"`
-	// Declared is the structured content as the server sent it, where the form in which tenon passes the result on has
-	// none (servers.Config.ResultFormat). It is only checked against the tool's output schema.
+	// Declared is the structured content as the server sent it. It is set only if servers.Config.ResultFormat selects a
+	// form of the result without structured content. It is only checked against the tool's output schema.
 	Declared json.RawMessage `json:"-"`
 	// Raw is the complete result object as received. MarshalJSON prefers it.
 	Raw json.RawMessage `json:"-"`
@@ -185,7 +185,7 @@ func (r *Result) isText() bool {
 // valid JSON.
 func (r *Result) UnmarshalJSON(b []byte) error {
 	*r = Result{Raw: append(json.RawMessage(nil), b...)}
-	// The fields share the memory of Raw, so that a large result is not copied for each.
+	// The fields share the memory of Raw, so that a large result is not copied.
 	for key, v := range rawjson.Members(r.Raw) {
 		switch string(key) {
 		case "content":

@@ -52,8 +52,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // continue the step. Requests to servers should then not be cancelled.
 var ErrClosing = errors.New("the process is closing; another one may go on")
 
-// Errorf returns an [Error] of the given code. The format works as in
-// fmt.Errorf, %w included; the data of an [Error] that is wrapped is kept.
+// Errorf returns an [Error] with the given code. The format works as in fmt.Errorf, including %w. If an [Error] is
+// wrapped, its data is kept.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	e := &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}

@@ -41,7 +41,7 @@ type ExpiredData struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// UnknownData is the data of an [EventUnknown], if the reason is known. Cores may write more next to it.
+// UnknownData is the data of an [EventUnknown] if the reason is known. Cores may write additional members.
 type UnknownData struct {
 	Error *Error `json:"error,omitempty"`
 }
@@ -61,9 +61,9 @@ type DoneData struct {
 	Data   json.RawMessage `json:"data,omitempty"` // summary of the core
 }
 
-// EventData encodes a value as the data of an event. The value's raw JSON must be valid: it was checked when it was
-// received. If it cannot be encoded, EventData returns the error as JSON, {"error": …}, which event kinds with an
-// error decode.
+// EventData encodes a value as the data of an event. Raw JSON in the value must be valid. It was checked when it was
+// received. If the value cannot be encoded, EventData returns the error as JSON, {"error": …}. Kinds of events that can
+// contain an error decode this form.
 func EventData(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -102,9 +102,8 @@ func CommandData[T any](c Command) (*T, error) {
 
 // The kinds of command that an engine executes itself. It passes all other kinds to its executor.
 const (
-	// CommandWait waits for a signal for the step. Data describes what is awaited. With After, the wait is
-	// limited to that time; the engine then records an [EventExpired], at the latest when the run is next
-	// examined.
+	// CommandWait waits for a signal for the step. Data describes the expected signal. If After is set, it limits the
+	// wait. When that time is over, the engine records an [EventExpired], at the latest when it next examines the run.
 	CommandWait = "wait"
 	CommandDone = "done" // the run has ended; data: DoneData
 )

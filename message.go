@@ -9,9 +9,9 @@ import (
 // Role is the author of a [Message].
 type Role string
 
-// The roles. A message with RoleTool holds the results of all tool calls of one turn, in call order. A message with
-// RoleSystem is an instruction at its place in the conversation, after which it holds; it has only text. Models whose
-// wire has no such role get it as a user's message between <system> and </system>.
+// The roles. A message with RoleTool contains the results of all tool calls of one turn, in call order. A message with
+// RoleSystem is an instruction within the conversation. It applies from its position on, and contains only text. If a
+// model's wire format has no such role, the instruction is sent as a user message between <system> and </system>.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
@@ -27,7 +27,8 @@ const (
 	PartFile     = "file"        // a document or audio, MimeType and Data; Text is its name; of an assistant: audio
 	PartCall     = "tool_call"   // assistant only
 	PartResult   = "tool_result" // tool only
-	// PartOpaque is a provider's block that is only sent back: Wire and Raw. Text describes a use of a provider's tool.
+	// PartOpaque is a block of the provider in Wire and Raw. It has no meaning for tenon and is only sent back. If the
+	// provider used one of its tools, Text describes this use.
 	PartOpaque = "opaque"
 )
 
@@ -36,8 +37,8 @@ const (
 type Message struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
-	// By is the model that created the message: "provider/model", followed by the address if it is not the
-	// provider's own. It is set by models with a wire format. Only this model can use the wire form in Parts.
+	// By is the model that created the message: "provider/model", followed by the address if it is not the provider's
+	// own. Only messages of models with a wire format have it. The wire form in Parts is sent only to this model.
 	By string `json:"by,omitempty"`
 	// Partial marks a model's text that was stopped before its end.
 	Partial bool `json:"partial,omitempty"`
@@ -52,8 +53,8 @@ type Part struct {
 	Text     string `json:"text,omitempty"`
 	MimeType string `json:"mime_type,omitempty"`
 	Data     string `json:"data,omitempty"` // base64
-	// URI replaces Data of an image or file of a user: an address that the provider reads (https, gs, s3), or
-	// "file-id:" and the id of a file that the provider stores. tenon never reads it.
+	// URI replaces the Data of an image or file in a user message. It is an address that the provider reads (https, gs,
+	// s3), or "file-id:" followed by the id of a file that the provider stores. tenon itself never reads the address.
 	URI    string      `json:"uri,omitempty"`
 	Call   *ToolCall   `json:"call,omitempty"`
 	Result *ToolResult `json:"result,omitempty"`
@@ -82,8 +83,8 @@ type ToolResult struct {
 	Name    string    `json:"name"`
 	Content []Content `json:"content"`
 	IsError bool      `json:"is_error,omitempty"`
-	// Found lists the exposed names of tools that this result made available, because the model searched for
-	// them. In a [Request], each of them is a deferred tool.
+	// Found lists the exposed names of the tools that this result made available. The model searched for them. In a
+	// [Request], each of them is a deferred tool.
 	Found []string `json:"found,omitempty"`
 }
 
@@ -97,8 +98,8 @@ func AssistantMessage(text string) *Message {
 	return &Message{Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: text}}}
 }
 
-// AsUser returns the form of a message with [RoleSystem] where there is no such role in mid-conversation: a message of
-// the user between marks. Other messages are returned themselves.
+// AsUser returns a message with [RoleSystem] as a user message between marks, for wire formats that do not have this
+// role within a conversation. It returns other messages unchanged.
 func (m *Message) AsUser() *Message {
 	if m.Role != RoleSystem {
 		return m
@@ -139,8 +140,8 @@ func (m *Message) Hosted() []string {
 	return list
 }
 
-// Plain returns the message without wire forms. A message without them is returned itself. Plain modifies no
-// message.
+// Plain returns the message without wire forms. If the message has none, it returns the message itself. It does not
+// modify the message.
 func (m *Message) Plain() *Message {
 	inWireForm := func(p Part) bool { return p.Type == PartOpaque || p.Wire != "" || len(p.Raw) > 0 }
 	if !slices.ContainsFunc(m.Parts, inWireForm) {

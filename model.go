@@ -11,13 +11,13 @@ import (
 type Model interface {
 	// Name returns "provider/model", for display and records.
 	Name() string
-	// Generate sends the request and yields the response as it arrives: text and thinking deltas, then as the
-	// last one exactly one Delta with Response set. An error ends the sequence; without a Response there is
-	// no answer, even if text was yielded. If a retry restarts the response, a Delta of kind reset comes
-	// first. The Response has a Message and a Stop reason of the model.
+	// Generate sends the request and yields the response as it arrives. It yields deltas of text and thinking, and
+	// finally exactly one Delta with Response set. An error ends the sequence. If no Response was yielded, there is no
+	// answer, even if text was yielded. If a retry restarts the response, a Delta of kind reset is yielded first. The
+	// Response has a Message and one of the models' stop reasons.
 	//
-	// Errors are of type *Error: code auth_required, model_error, rate_limited, unreachable, timeout,
-	// protocol (the response is truncated or malformed), too_large (the context is full), cancelled.
+	// Errors are of type *Error with code auth_required, model_error, rate_limited, unreachable, timeout, protocol (the
+	// response is truncated or malformed), too_large (the context is full), or cancelled.
 	Generate(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 }
 
@@ -25,19 +25,19 @@ type Model interface {
 type Request struct {
 	System   string
 	Messages []*Message
-	Tools    []Tool // exposed names, descriptions, input schemas; empty for no tools key
-	// Finder is the exposed name of the tool with which the model searches for tools, or "" if there is none. The
-	// last Deferred elements of Tools were found with it, and a result in Messages names each of them. If the wire
-	// format can announce tools there, the part of the request before the messages stays unchanged, and so does the
-	// provider's cache of it.
+	Tools    []Tool // exposed names, descriptions, input schemas; if empty, no tools are sent
+	// Finder is the exposed name of the tool with which the model searches for tools, or "" if there is none. The last
+	// Deferred elements of Tools are tools that were found with it. A result in Messages names each of them. Some wire
+	// formats can define tools in such results. The part of the request before the messages then stays the same, so the
+	// provider's cache of that part remains valid.
 	Finder   string
 	Deferred int
-	// Hosted are the names of the provider's own tools (models.NAME.tools) that the model may use.
+	// Hosted lists the provider's own tools that the model may use (models.NAME.tools).
 	Hosted []string
 	// ToolChoice is auto (""), any, none, or names tools; see [ParseChoice].
 	ToolChoice string
-	// Output is a JSON Schema for the final answer; empty for any text. Models whose provider can enforce a
-	// schema pass it on; others ignore it.
+	// Output is a JSON Schema for the final answer. If empty, any text is valid. Adapters send it to providers that can
+	// enforce a schema. For other providers it has no effect.
 	Output json.RawMessage
 	Sampling
 }
@@ -67,22 +67,23 @@ type Response struct {
 	Cost    *USD       `json:"cost,omitempty"`     // nil if no price is known
 	Model   string     `json:"model,omitempty"`    // the provider's name of the model
 	ID      string     `json:"id,omitempty"`       // request or response id, for support
-	// Logprobs has the probability of each token of the text, if the request asked for it and the provider has it.
+	// Logprobs contains the probability of each token of the text, if the request asked for it and the provider reports
+	// it.
 	Logprobs []TokenProb `json:"logprobs,omitempty"`
 	Timing   *Timing     `json:"timing,omitempty"` // nil if the provider does not report it
-	// Warnings describe skipped or repaired parts, such as an incomplete block.
+	// Warnings describe parts that were skipped or repaired, such as an incomplete block.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Timing has the time that a local server spent on an answer, in milliseconds.
+// Timing contains the time that a local server needed for an answer, in milliseconds.
 type Timing struct {
 	Load   int64 `json:"load_ms"`   // loading the model
 	Prompt int64 `json:"prompt_ms"` // reading the prompt
 	Output int64 `json:"output_ms"` // writing the answer
 }
 
-// Usage counts tokens. Input is the whole prompt, including tokens read from or written to a cache. CacheRead
-// and CacheWrite count the latter again.
+// Usage counts tokens. Input counts the whole prompt, including tokens that were read from a cache or written to it.
+// CacheRead and CacheWrite count these tokens separately.
 type Usage struct {
 	Input      int `json:"input_tokens"`
 	Output     int `json:"output_tokens"`

@@ -17,15 +17,15 @@ import (
 // unrelated text.
 const minRedacted = 6
 
-// Redactor masks the values of secrets in text that is shown, logged or stored. It recognizes them in plain
-// form, in JSON, in URLs, in hexadecimal and in base64. In JSON and in URLs, the special characters may be escaped or
-// every one, also in JSON within JSON within JSON. Secrets are added when they are first used. The zero
-// value has no secrets. It is safe for concurrent use.
+// Redactor masks the values of secrets in text that is shown, logged or stored. It recognizes a secret in plain form,
+// in JSON, in URLs, in hexadecimal and in base64. In JSON and in URLs, only the special characters or all characters
+// may be escaped. JSON may be nested in strings of JSON up to three levels. Secrets are added when they are first used.
+// The zero value has no secrets. It is safe for concurrent use.
 type Redactor struct {
 	mu    sync.RWMutex
 	forms []form // longest first
-	// starts has the forms that begin with an escape, by their first bytes. One pass over a text finds whether it
-	// has any of them. Searching for each takes ten times as long.
+	// starts contains the forms that begin with an escape, by their first bytes. It allows one pass over a text to find
+	// out whether the text contains any of them. To search for each form separately would take ten times as long.
 	starts map[string][][]byte
 }
 
@@ -34,7 +34,7 @@ const shortText = 31
 // startLen is the length of the keys of starts. No form is shorter.
 const startLen = minRedacted
 
-// form is one form of a secret. A text without the mark cannot have it.
+// form is one form of a secret. If a text does not contain the mark, it does not contain the form.
 type form struct {
 	text []byte
 	mark byte // '%' or '\\'; 0 for neither
@@ -84,7 +84,7 @@ func urlForms(v string) []string {
 	return forms
 }
 
-// lowerEscapes writes the digits of percent escapes in lower case.
+// lowerEscapes changes the hexadecimal digits of percent escapes to lower case.
 func lowerEscapes(text string) string {
 	b := []byte(text)
 	for i := 0; i+2 < len(b); i++ {
@@ -96,9 +96,9 @@ func lowerEscapes(text string) string {
 	return string(b)
 }
 
-// base64Forms returns the base64 forms of a text, alone and within a longer text. Within a longer text, it
-// starts at one of three positions of a group, and its first and last digit also depend on the neighbouring
-// bytes.
+// base64Forms returns the base64 forms of a text, both of the text alone and within a longer text. Within a longer
+// text, the text can start at three positions of a group. Its first and last base64 digits then also depend on the
+// neighbouring bytes.
 func base64Forms(v string) []string {
 	var forms []string
 	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
@@ -169,8 +169,8 @@ func (r *Redactor) IsEmpty() bool {
 	return len(r.forms) == 0
 }
 
-// Size returns the number of forms that are recognized. It grows with each secret that is new: what was masked at the
-// same size is masked still.
+// Size returns the number of recognized forms. It grows with each new secret. If the size is the same, text that was
+// masked earlier needs no new masking.
 func (r *Redactor) Size() int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -195,7 +195,7 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// startsIn reports whether a text has a form that begins with an escape of the given mark.
+// startsIn reports whether a text contains a form that begins with an escape of the given mark.
 func (r *Redactor) startsIn(b []byte, mark byte) bool {
 	for {
 		i := bytes.IndexByte(b, mark)

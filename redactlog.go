@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// Handler returns a log handler that masks secrets in messages and in values that are strings or errors. It
-// masks the secrets that the redactor has at the time of the record.
+// Handler returns a log handler that masks secrets in messages, and in values that are strings or errors. It masks the
+// secrets that the redactor contains when the record is logged.
 func (r *Redactor) Handler(h slog.Handler) slog.Handler { return redacting{h, r} }
 
 // redacting is the handler of [Redactor.Handler].

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Result returns a tool's result without the values of secrets, for the model and the journal. It replaces the result
-// by an error if a secret cannot be masked.
+// Result returns a tool's result with masked secrets, for the model and the journal. If a secret cannot be masked, it
+// returns an error result instead.
 func (r *Redactor) Result(in *Result) *Result {
 	if r.IsEmpty() {
 		return in
@@ -28,9 +28,9 @@ func (r *Redactor) Result(in *Result) *Result {
 	return out
 }
 
-// VisibleResult returns a tool's result in which hidden characters are written as visible escapes (see [Visible]): in
-// its texts, structured content and metadata. This form is for the model, terminals and the journal. The returned
-// result contains its JSON in Raw.
+// VisibleResult returns a tool's result in which hidden characters are written as visible escapes (see [Visible]). It
+// applies to texts, structured content and metadata. This form is for the model, terminals and the journal. The
+// returned result contains its JSON in Raw.
 func VisibleResult(r *Result) *Result {
 	if len(r.Raw) == 0 {
 		raw, err := r.MarshalJSON() // json.Marshal would check the bytes again

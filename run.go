@@ -43,7 +43,7 @@ type Run struct {
 	Updated   time.Time  `json:"updated"`
 	Waiting   []Waiting  `json:"waiting,omitempty"`  // the current waits
 	Imported  *Imported  `json:"imported,omitempty"` // nil if the run was started here
-	Foreign   bool       `json:"foreign,omitempty"`  // not written by the user of this store: shown, never run
+	Foreign   bool       `json:"foreign,omitempty"`  // not written by the user of this store; shown but never run
 }
 
 // Imported marks a run that was imported from a file. Nothing is ever appended to such a run. Its grants do
@@ -63,16 +63,16 @@ type Waiting struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// Session is a conversation: a tree of runs. In a forked session without runs, Head is a run of the session that it
-// was forked from.
+// Session is a conversation: a tree of runs. If a forked session has no runs yet, its Head is a run of the session from
+// which it was forked.
 type Session struct {
 	ID        string    `json:"id"`
 	Title     string    `json:"title,omitempty"`
 	Agent     string    `json:"agent,omitempty"`
 	Principal Principal `json:"principal,omitempty"` // principal of the session
-	Parent    string    `json:"parent,omitempty"`    // session that it was forked from
+	Parent    string    `json:"parent,omitempty"`    // session from which it was forked
 	Head      string    `json:"head,omitempty"`      // run that the next question continues
-	HeadSeq   uint64    `json:"head_seq,omitempty"`  // last event of Head's journal that counts; 0 for all
+	HeadSeq   uint64    `json:"head_seq,omitempty"`  // last event of Head's journal in the session; 0 for all
 	Runs      int       `json:"runs"`                // number of runs, not counting called runs
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
@@ -107,8 +107,8 @@ func NewID(prefix string, now time.Time) string {
 	return prefix + "_" + strings.ToLower(idEncoding.EncodeToString(b[:]))[:20]
 }
 
-// FixedID returns an id in the form of [NewID] with given bits in place of the random ones: the first 52 bits of
-// digest, which has at least 7 bytes. Equal arguments give equal ids.
+// FixedID returns an id in the form of [NewID] that is not random. In place of the random bits it contains the first 52
+// bits of digest, which must have at least 7 bytes. Equal arguments result in equal ids.
 func FixedID(prefix string, at time.Time, digest []byte) string {
 	var b [13]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(at.UnixMilli())<<16)
@@ -116,7 +116,7 @@ func FixedID(prefix string, at time.Time, digest []byte) string {
 	return prefix + "_" + strings.ToLower(idEncoding.EncodeToString(b[:]))[:20]
 }
 
-// Owner returns the principal of the run. Runs of older versions have none, which means the local user.
+// Owner returns the principal of the run. Runs of older versions have no principal. They belong to the local user.
 func (r *Run) Owner() Principal {
 	if r.Principal == "" {
 		return PrincipalLocal

@@ -2,38 +2,41 @@ package tenon
 
 import "cmp"
 
-// Sampling are settings of one model request. A zero field keeps the model's configured value. Not every wire format
-// can express every setting: [Model] ignores the others, and package host refuses them before a run begins.
+// Sampling contains settings of one model request. For a zero field, the configured value of the model applies. Not
+// every wire format can express every setting. A [Model] ignores settings that it cannot express, and package host
+// refuses them before a run begins.
 type Sampling struct {
 	MaxTokens   int      `json:"max_tokens,omitempty"` // of one answer
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
-	// Presence and Frequency are penalties for tokens that the text has already, from -2 to 2.
+	// Presence and Frequency are penalties for tokens that already occur in the text, from -2 to 2.
 	Presence  *float64 `json:"presence_penalty,omitempty"`
 	Frequency *float64 `json:"frequency_penalty,omitempty"`
-	// TopK limits the choice of each token to the most likely ones; 0 means as configured.
+	// TopK limits the choice of each token to the most likely ones. If 0, the configured value applies.
 	TopK int `json:"top_k,omitempty"`
 	// Seed makes answers repeatable as far as the provider can.
 	Seed *int64 `json:"seed,omitempty"`
-	// Stop are texts that end the answer. The answer does not contain them.
+	// Stop contains texts at which the answer ends. The answer does not contain them.
 	Stop []string `json:"stop,omitempty"`
-	// Effort is how much a model reasons before it answers: none, minimal, low, medium, high or xhigh.
+	// Effort is the amount of reasoning before an answer: none, minimal, low, medium, high or xhigh.
 	Effort string `json:"reasoning_effort,omitempty"`
-	// Thinking is the number of tokens of reasoning, for models that take a number. Effort counts more.
+	// Thinking is the number of reasoning tokens, for models that accept a number. Effort takes precedence.
 	Thinking *int `json:"reasoning_tokens,omitempty"`
 	// Serial limits an answer to one tool call.
 	Serial bool `json:"serial_calls,omitempty"`
 	// Verbosity is the length of answers: low, medium or high.
 	Verbosity string `json:"verbosity,omitempty"`
-	// ServiceTier is the class of service, in the provider's words.
+	// ServiceTier is the class of service, as the provider calls it.
 	ServiceTier string `json:"service_tier,omitempty"`
 	// Store lets the provider store the answer.
 	Store *bool `json:"store,omitempty"`
 	// Include names additional data of an answer of the Responses API.
 	Include []string `json:"include,omitempty"`
-	// Logprobs asks for the probabilities of tokens, and for so many alternatives of each, from 0 to 20.
+	// Logprobs requests the probabilities of the tokens, and the given number of alternatives for each token, from 0 to
+	// 20.
 	Logprobs *int `json:"logprobs,omitempty"`
-	// Modalities are the kinds of answers: text, audio, image. Voice is the provider's name of the voice of audio.
+	// Modalities contains the kinds of answers: text, audio, image. Voice is the provider's name of the voice for
+	// audio.
 	Modalities []string `json:"modalities,omitempty"`
 	Voice      string   `json:"voice,omitempty"`
 }
@@ -46,7 +49,8 @@ func (s *Sampling) IsZero() bool {
 		s.Logprobs == nil && len(s.Modalities) == 0 && s.Voice == ""
 }
 
-// Over returns s with the values of base for fields that are zero; nil if both are zero. It modifies neither.
+// Over returns s with the values of base in its zero fields. It returns nil if both are zero. It does not modify s or
+// base.
 func (s *Sampling) Over(base *Sampling) *Sampling {
 	switch {
 	case base.IsZero() && s.IsZero():
@@ -62,7 +66,7 @@ func (s *Sampling) Over(base *Sampling) *Sampling {
 	out.Presence, out.Frequency = cmp.Or(s.Presence, base.Presence), cmp.Or(s.Frequency, base.Frequency)
 	out.Seed, out.Store, out.Logprobs = cmp.Or(s.Seed, base.Seed), cmp.Or(s.Store, base.Store),
 		cmp.Or(s.Logprobs, base.Logprobs)
-	if s.Effort == "" && s.Thinking == nil { // one setting: the reasoning of the model
+	if s.Effort == "" && s.Thinking == nil { // both set the model's reasoning
 		out.Effort, out.Thinking = base.Effort, base.Thinking
 	}
 	out.Verbosity, out.ServiceTier = cmp.Or(s.Verbosity, base.Verbosity), cmp.Or(s.ServiceTier, base.ServiceTier)
@@ -82,8 +86,8 @@ func (s *Sampling) Over(base *Sampling) *Sampling {
 type TokenProb struct {
 	Token   string  `json:"token"`
 	Logprob float64 `json:"logprob"` // the natural logarithm of the probability
-	// Bytes are the bytes of a token that is no valid UTF-8 by itself, if the provider reports them.
+	// Bytes contains the bytes of a token that is not valid UTF-8, if the provider reports them.
 	Bytes []byte `json:"bytes,omitempty"`
-	// Top are the most likely tokens at this place, of which this one may be the first.
+	// Top contains the most likely tokens at this position. This token may be one of them.
 	Top []TokenProb `json:"top,omitempty"`
 }

@@ -37,7 +37,8 @@ func (s Step) String() string {
 	return name
 }
 
-// IsCall reports whether the step is a tool call of a turn or a repetition of a workflow step, and not a question.
+// IsCall reports whether the step is a tool call of a turn, or a repetition of a workflow step. It returns false for
+// questions.
 func (s Step) IsCall() bool { return s.Call != "" && s.Question == "" }
 
 // IsQuestion reports whether the step is a question during another step.
@@ -54,8 +55,8 @@ func (s Step) Asker() Step { return Step{Unit: s.Unit, Call: s.Call} }
 // ChildRun returns the id of the run that a step of a run starts.
 func ChildRun(run, step string) string { return run + "/" + step }
 
-// ParentRun splits the id of a run that another run started into that run and its step. Both are empty if no run
-// started it.
+// ParentRun splits the id of a run into the id of the run that started it and the step that did so. Both are empty if
+// the run was not started by another run.
 func ParentRun(id string) (run, step string) {
 	i := strings.LastIndexByte(id, '/')
 	if i < 0 {

@@ -12,16 +12,15 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// IsHidden reports whether a character is not seen, or changes how others are seen: control
-// characters, direction marks, zero width characters, tags, fillers, variation selectors
-// (except the one of emoji), private use, noncharacters (Unicode, section 23). A server may hide
-// instructions to a model, or to a terminal, in them. All functions that make texts visible, in
-// this package and elsewhere, decide by this one.
+// IsHidden reports whether a character is invisible, or changes the display of other characters. Such characters are
+// control characters, direction marks, zero width characters, tags, fillers, variation selectors (except the selector
+// for emoji), private use characters, and noncharacters (Unicode, section 23). A server could hide instructions to a
+// model or to a terminal in them. All functions that make text visible, in this package and in others, use IsHidden.
 func IsHidden(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r < 0xa0: // C0, DEL, C1
 		return true
-	case r < 0xad: // no others below U+00AD
+	case r < 0xad: // there are no others below U+00AD
 		return false
 	case r == '\u2028', r == '\u2029', r == '\u034f', r == '\u115f', r == '\u1160', r == '\u3164', r == '\uffa0':
 		return true
@@ -36,9 +35,9 @@ func IsHidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r)
 }
 
-// Visible returns the text with every hidden character written as \u{...}, its code point in
-// hexadecimal, and bytes that are not UTF-8 as \x... . Line breaks, tabs and the joiners of
-// scripts and emoji stay. A text without hidden characters is returned as it is.
+// Visible returns the text with hidden characters as \u{...}, with their code points in hexadecimal, and with bytes
+// that are not UTF-8 as \x... . It keeps line breaks, tabs and the joiners of scripts and emoji. If the text contains
+// no hidden characters, it returns the text unchanged.
 func Visible(s string) string {
 	if isASCII(s) {
 		return s
@@ -93,7 +92,7 @@ func TruncateStart(s string, n int) string {
 	return s[i:]
 }
 
-// Elide omits the middle of a text that is longer than n bytes, and says how much it omits.
+// Elide omits the middle of a text that is longer than n bytes. The result states the size of the omitted part.
 func Elide(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -117,9 +116,9 @@ func isPlain(r rune) bool {
 	return !IsHidden(r) || r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d'
 }
 
-// EscapeJSON returns JSON that has the same value with all hidden characters as \u escapes, so
-// that it can be shown or opened in an editor. Bytes that are not UTF-8 become U+FFFD, which is
-// how they are decoded. JSON without hidden characters is returned as it is.
+// EscapeJSON returns JSON of the same value in which all hidden characters are \u escapes, so that it can be shown or
+// opened in an editor. Bytes that are not UTF-8 become U+FFFD, as a decoder would read them. JSON without hidden
+// characters is returned unchanged.
 func EscapeJSON(raw []byte) []byte {
 	odd := bytes.IndexFunc(raw, isOddInJSON)
 	if odd < 0 {
@@ -132,7 +131,7 @@ func EscapeJSON(raw []byte) []byte {
 		case !isOddInJSON(r), r == utf8.RuneError && n == 3:
 			out = append(out, raw[i:i+n]...)
 		case r == '\r':
-			out = append(out, ' ') // valid JSON has it only between values
+			out = append(out, ' ') // in valid JSON it is between values
 		case r > 0xffff:
 			hi, lo := utf16.EncodeRune(r)
 			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
@@ -144,12 +143,12 @@ func EscapeJSON(raw []byte) []byte {
 	return out
 }
 
-// isOddInJSON reports whether EscapeJSON has to look at a character.
+// isOddInJSON reports whether EscapeJSON must examine a character.
 func isOddInJSON(r rune) bool {
 	return r == utf8.RuneError || IsHidden(r) && r != '\n' && r != '\t'
 }
 
-// mayHide reports whether a raw JSON string has an escape or a byte outside of visible ASCII.
+// mayHide reports whether a raw JSON string contains an escape or a byte that is not visible ASCII.
 func mayHide(quoted []byte) bool {
 	for _, c := range quoted {
 		if c == '\\' || c >= 0x7f {
@@ -159,9 +158,8 @@ func mayHide(quoted []byte) bool {
 	return false
 }
 
-// VisibleJSON returns valid JSON with hidden characters in all strings, including names of members, made
-// visible as by [Visible]. Everything else stays byte for byte. JSON without hidden characters is returned
-// unchanged.
+// VisibleJSON returns valid JSON in which hidden characters in strings, including names of members, are escaped as
+// [Visible] does it. All other bytes stay the same. JSON without hidden characters is returned unchanged.
 func VisibleJSON(raw []byte) []byte {
 	var out []byte
 	done := 0 // length of the prefix of raw that is in out

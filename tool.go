@@ -55,42 +55,45 @@ const DefaultGroup = "default"
 // SameTools reports whether two lists share their array. Nothing has changed in this case.
 func SameTools(a, b []Tool) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// ToolRules are the settings that the configuration adds to a discovered tool. They are stored with it, so that a
-// resumed run keeps the rules that it began with.
+// ToolRules are the settings that the configuration adds to a discovered tool. They are stored with the tool, so that a
+// resumed run keeps the rules with which it began.
 type ToolRules struct {
-	// Fixed are arguments that every call gets, a JSON object; the model can neither see nor set them. Hidden names
-	// parameters that no call has.
+	// Fixed contains arguments that are added to every call, as a JSON object. The model can neither see nor set them.
+	// Hidden contains the names of parameters that no call may have.
 	Fixed  json.RawMessage `json:"fixed,omitempty"`
 	Hidden []string        `json:"hidden,omitempty"`
-	// Floors are schemas from more trusted layers for the arguments of a call, without the fixed arguments.
+	// Floors contains schemas from more trusted layers. The arguments of a call, without the fixed arguments, must
+	// match all of them.
 	Floors []json.RawMessage `json:"floors,omitempty"`
-	// Wrapped says that the server's schema is not an object schema. The model then sees one property "input", whose
-	// value the server gets.
+	// Wrapped means that the server's schema is not an object schema. The model then sees an object with the single
+	// property "input". Its value is sent to the server.
 	Wrapped bool `json:"wrapped,omitempty"`
 	// Validate handles arguments that do not fit the schema: "" or "error" refuses the call, "warn" sends it, "off"
 	// does not check.
 	Validate string `json:"validate,omitempty"`
 	// Formats makes the keyword "format" of the tool's schemas an assertion instead of an annotation.
 	Formats bool `json:"formats,omitempty"`
-	// Groups and States say where the tool is visible. nil is the default group and every state.
+	// Groups and States determine where the tool is visible. If nil, it is visible in the default group and in every
+	// state.
 	Groups []string `json:"groups,omitzero"`
 	States []string `json:"states,omitzero"`
-	// NextState is the agent's state after a successful call; "" leaves it unchanged.
+	// NextState is the agent's state after a successful call. If empty, the state does not change.
 	NextState string `json:"next_state,omitempty"`
-	// Defer says whether the model must find the tool before it can see it. If nil, the size of all tools decides.
+	// Defer determines whether the model must search for the tool before it can see it. If nil, this depends on the
+	// size of all tools.
 	Defer *bool `json:"defer,omitempty"`
-	// Wanted is the exposed name that the tool would have without a name clash. Empty: it has that name.
+	// Wanted is the exposed name that the tool would have without a name clash. It is empty if there is no clash.
 	Wanted string `json:"wanted_name,omitempty"`
-	// Target is the digest of what the tool's server starts or calls. It is set if only a table or the command line
-	// names the server, because another process may use the same name for another server.
+	// Target is the digest of the command or address of the tool's server. It is set if only a table or the command
+	// line names the server, because another process may use the same name for another server.
 	Target string `json:"target,omitempty"`
-	// New is the digest of the definition of a tool that its server added after it was pinned. Its first use needs
-	// approval, whatever the rules say.
+	// New is the digest of the tool's definition if its server added the tool after it was pinned. The first use of
+	// such a tool needs approval, independent of the rules.
 	New string `json:"new,omitempty"`
 	// Options are passed to a model's provider with the tool: provider → JSON object.
 	Options map[string]json.RawMessage `json:"provider_options,omitempty"`
-	// Original is the tool before the configuration changed it; nil if nothing was changed. Layers that did not make
-	// a change are judged with the original.
+	// Original is the tool before the configuration changed it. It is nil if nothing was changed. A layer that did not
+	// make a change judges the original tool.
 	Original *OriginalTool `json:"original,omitempty"`
 }
 
@@ -111,8 +114,8 @@ func (t *Tool) Original() Tool {
 	return out
 }
 
-// Annotations are a server's hints about a tool (MCP 2025-11-25, ToolAnnotations). nil means that the server gave no
-// hint. They count for approval, retry and cache only if the server is trusted.
+// Annotations are a server's hints about a tool (MCP 2025-11-25, ToolAnnotations). A nil field means that the server
+// gave no hint. The hints affect approval, retry and cache only if the server is trusted.
 type Annotations struct {
 	Title       string `json:"title,omitempty"` // to show if the tool itself has no title
 	ReadOnly    *bool  `json:"read_only,omitempty"`
@@ -137,18 +140,17 @@ func (a Annotations) IsIdempotent() bool {
 
 // Call is a request to run a tool.
 type Call struct {
-	// Tool is the name the receiving [Toolset] knows the tool by: the exposed
-	// name for a catalog, the remote name for a server.
+	// Tool is the name by which the receiving [Toolset] knows the tool. This is the exposed name for a catalog, and the
+	// remote name for a server.
 	Tool      string
 	Arguments json.RawMessage // a JSON object; empty means {}
 	// Key is the same for all attempts of one step, so that a server can detect a repetition: run id + "/" + step id.
 	// It is sent in _meta.
 	Key string
-	// Trace is the trace that the call belongs to (W3C traceparent); empty: none. It is
-	// sent in _meta.
+	// Trace is the trace to which the call belongs (W3C traceparent). It is sent in _meta. If empty, there is none.
 	Trace string
-	// Input answers what an earlier attempt asked for (MCP 2026-07-28,
-	// multi round-trip requests). Nil on a first attempt.
+	// Input answers the requests for input of an earlier attempt (MCP 2026-07-28, multi round-trip requests). It is nil
+	// for a first attempt.
 	Input *InputAnswer
 	// Progress is called for each progress notification while the call runs, from one goroutine at a time. It must
 	// not block. nil ignores notifications.
@@ -161,7 +163,7 @@ type Call struct {
 // Progress is one progress notice of a running call (MCP notifications/progress).
 type Progress struct {
 	Progress float64 `json:"progress"`
-	Total    float64 `json:"total,omitempty"` // 0: not known
+	Total    float64 `json:"total,omitempty"` // 0 if it is not known
 	Message  string  `json:"message,omitempty"`
 }
 
@@ -169,8 +171,8 @@ type Progress struct {
 type InputRequired struct {
 	Requests json.RawMessage `json:"requests,omitempty"` // object: key → {method, params}
 	State    string          `json:"state,omitempty"`    // opaque; sent back byte for byte
-	// Resume says that the server is working on the call, and that a call with State only asks for its outcome. This
-	// is safe at any time and in any process.
+	// Resume means that the server is working on the call. A call with State then only asks for the outcome. This is
+	// safe at any time and in any process.
 	Resume bool `json:"resume,omitempty"`
 }
 
@@ -187,7 +189,7 @@ type Toolset interface {
 	// server; the error then has code unreachable, auth_required, timeout or protocol.
 	Tools(ctx context.Context) ([]Tool, error)
 	// Call runs one tool. A failure that the tool itself reports is a Result with IsError, not an error. Errors:
-	// not_found for a tool that is not offered, unknown_outcome if the call may have taken effect, else the reason
-	// why it was not made.
+	// not_found for a tool that is not offered, unknown_outcome if the call may have taken effect, otherwise the reason
+	// why the call was not made.
 	Call(ctx context.Context, c Call) (*Result, error)
 }

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// UnescapedJSON returns valid JSON with as few escapes as possible: \/ and \u escapes of printable characters become
-// the characters. Members and numbers stay as they are. Nothing can then hide behind an escape that is not needed.
-// If no escape is needless, it returns raw itself.
+// UnescapedJSON returns valid JSON with as few escapes as possible, so that unnecessary escapes cannot hide a text. It
+// replaces \/ and \u escapes of printable characters by the characters. Members and numbers stay as they are. If there
+// is nothing to replace, it returns raw itself.
 func UnescapedJSON(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte(`\u`)) && !bytes.Contains(raw, []byte(`\/`)) {
 		return raw
@@ -43,7 +43,7 @@ func UnescapedJSON(raw []byte) []byte {
 	return out
 }
 
-// unescapedRune reads the \u escape, or the pair of them, at the beginning of b. The rune is -1 if it is none.
+// unescapedRune reads the \u escape, or the pair of \u escapes, at the beginning of b. If there is none, r is -1.
 func unescapedRune(b []byte) (r rune, size int) {
 	unit := func(at int) rune {
 		if len(b) < at+6 || b[at] != '\\' || b[at+1] != 'u' {

@@ -28,7 +28,7 @@ func Dollars(d float64) USD {
 // Dollars returns the amount in dollars.
 func (u USD) Dollars() float64 { return float64(u) / 1e6 }
 
-// String returns the amount as "$0.0125": at least two decimals, at most six.
+// String returns the amount in the form "$0.0125", with two to six decimals.
 func (u USD) String() string {
 	s := u.decimal(2)
 	if rest, ok := strings.CutPrefix(s, "-"); ok {

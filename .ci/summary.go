@@ -29,7 +29,7 @@ type event struct {
 type summary struct {
 	output                  map[string]*strings.Builder // by package and test
 	passed, failed, skipped int
-	broken                  bool // something failed that is no test: a build, a package
+	broken                  bool // something other than a test failed: a build, a package
 }
 
 func main() {
@@ -77,7 +77,7 @@ func (s *summary) line(line []byte) {
 	var e event
 	if json.Unmarshal(line, &e) != nil {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			fmt.Printf("%s\n", line) // go itself, about the packages
+			fmt.Printf("%s\n", line) // a line of the go command itself, about the packages
 		}
 		return
 	}
@@ -135,7 +135,7 @@ func (s *summary) count(n *int, e event) {
 	}
 }
 
-// reason finds why a test was skipped: the last line that it wrote.
+// reason returns why a test was skipped: the last line of its output.
 func (s *summary) reason(key string) string {
 	b := s.output[key]
 	if b == nil {

@@ -24,10 +24,10 @@ type CallStep struct {
 // CallContext holds the data of a [CallStep]'s commands that is not part of the call.
 type CallContext struct {
 	Tools   string // digest of the tool snapshot
-	Grant   string // who approved all calls in advance; empty: nobody
+	Grant   string // who approved all calls in advance; empty if nobody did
 	Grants  map[string]string
 	Tool    *tenon.Tool   // nil: the tool is in the snapshot
-	Timeout time.Duration // of an attempt, in addition to the rules' timeout; 0: none
+	Timeout time.Duration // of an attempt, in addition to the rules' timeout; 0 means no limit
 	After   time.Duration // before the first attempt
 	// Inner, Budget and Inputs are for a child run: who approved its calls in advance, its limits, and its tables.
 	Inner  string
@@ -43,7 +43,7 @@ type CallContext struct {
 type CallBounds struct {
 	Depth    int            // of a child run that a call starts
 	MaxDepth int            // maximum of Depth
-	Called   map[string]int // number of calls of each tool; nil: calls are not counted
+	Called   map[string]int // number of calls of each tool; nil if calls are not counted
 }
 
 // NewCallStep returns the call as a step of a run. The policy has not decided about it yet.

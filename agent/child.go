@@ -23,7 +23,7 @@ const (
 var callKinds = map[string]struct {
 	command      string
 	view, tables bool
-	asks         string // the kind of the [Asking] of a call that waits for input; empty: AskInput
+	asks         string // the kind of the [Asking] of a call that waits for input; empty means AskInput
 }{
 	"":           {command: CommandTool},
 	KindSearch:   {command: CommandTool, view: true},

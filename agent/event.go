@@ -60,7 +60,7 @@ type DecideCommand struct {
 	// NoCalls says that the tool choice is none, so that calls are refused. Some model servers ignore the tool
 	// choice.
 	NoCalls bool `json:"no_calls,omitempty"`
-	// Only are the tools to which the tool choice limits the run; nil: all tools.
+	// Only is the list of tools to which the tool choice limits the run. If nil, the run can use all tools.
 	Only []string `json:"only,omitempty"`
 	// Removed says that the tool's server removed it during the run.
 	Removed bool `json:"removed,omitempty"`
@@ -119,21 +119,21 @@ func (s *Subject) key(server, remote string) string {
 // arguments to send, and whether a repeat is safe.
 type Decision struct {
 	Verdict tenon.Verdict `json:"verdict"`
-	// KindAgent, KindWorkflow, KindHandoff, KindSearch, KindQuery, KindClient; empty: a tool
+	// KindAgent, KindWorkflow, KindHandoff, KindSearch, KindQuery, KindClient; empty for a tool
 	Kind       string          `json:"kind,omitempty"`
 	By         string          `json:"by"` // policy, catalog (unknown tool, bad arguments), budget, or a person
 	Reason     string          `json:"reason,omitempty"`
 	Policy     string          `json:"policy,omitempty"`    // digest of the rules
-	ToolKind   string          `json:"tool_kind,omitempty"` // of the tool; empty: mcp
+	ToolKind   string          `json:"tool_kind,omitempty"` // of the tool; empty means mcp
 	Server     string          `json:"server,omitempty"`
 	Remote     string          `json:"remote_name,omitempty"`
 	Arguments  json.RawMessage `json:"arguments,omitempty"`
 	Idempotent bool            `json:"idempotent,omitempty"`
-	Timeout    time.Duration   `json:"timeout,omitempty"` // nanoseconds; 0: the server's
-	// nanoseconds that a question waits for a person; 0: without end
+	Timeout    time.Duration   `json:"timeout,omitempty"` // nanoseconds; 0 means the server's
+	// nanoseconds that a question waits for a person; 0 means without end
 	Expires    time.Duration `json:"expires,omitempty"`
-	MaxCalls   int           `json:"max_calls,omitempty"`         // of this tool in the run; 0: no limit
-	MaxSession int           `json:"max_session_calls,omitempty"` // of this tool in the session; 0: no limit
+	MaxCalls   int           `json:"max_calls,omitempty"`         // of this tool in the run; 0 means no limit
+	MaxSession int           `json:"max_session_calls,omitempty"` // of this tool in the session; 0 means no limit
 	NextState  string        `json:"next_state,omitempty"`        // of the agent, after the call has succeeded
 	Refused    *Refusal      `json:"refused,omitempty"`           // with ByBudget: the budget that has no room
 	Rate       string        `json:"rate,omitempty"`              // such as 10/m: the call waits for its turn
@@ -187,7 +187,7 @@ type Ruling struct {
 	Verdict   tenon.Verdict   `json:"verdict"`      // allow or deny
 	By        string          `json:"by,omitempty"` // empty: the local user
 	Reason    string          `json:"reason,omitempty"`
-	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty: as proposed
+	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty if they are as proposed
 	// Responses are the answers of a client to a server's requests, by their keys, as the server gets them. They
 	// replace Arguments, and a model's answer. Only the gateway sets them.
 	Responses json.RawMessage `json:"-"`
@@ -307,16 +307,16 @@ type Steer struct {
 type Prompt struct {
 	View
 	Agent      string
-	Groups     *[]string // groups of tools that the question names; nil: the agent's groups
+	Groups     *[]string // groups of tools that the question names; nil means the agent's groups
 	Selected   bool      // the question selected its tools one by one: none are added
 	Excluded   string    // see [Spec.Excluded]
 	Model      string
 	System     string
 	Messages   []*tenon.Message
 	ToolChoice string
-	Output     json.RawMessage // JSON Schema of the last answer; empty: any text
+	Output     json.RawMessage // JSON Schema of the last answer; empty if any text is valid
 	React      *React          // nil: the model calls tools natively
-	Timeout    time.Duration   // what is left of the run's time; 0: no limit
+	Timeout    time.Duration   // rest of the run's time; 0 means no limit
 	Budgets    Budgets         // to which the request is charged
 	Tokens     int             // estimated tokens of the request, without tools
 	Sampling   *Sampling       // nil: the model's configured settings

@@ -22,15 +22,15 @@ type Spec struct {
 	Question string `json:"question"`
 	// images, documents, audio and text files of the question
 	Files []tenon.Part `json:"files,omitempty"`
-	// Output is the JSON Schema of the last answer; empty: any text.
+	// Output is the JSON Schema of the last answer. If empty, any text is valid.
 	Output     json.RawMessage `json:"output_schema,omitempty"`
-	Tools      string          `json:"tools,omitempty"`  // digest of the tool snapshot, a blob; empty: no tools
+	Tools      string          `json:"tools,omitempty"`  // digest of the tool snapshot, a blob; empty without tools
 	Policy     string          `json:"policy,omitempty"` // digest of the rules when the run began
 	Grant      string          `json:"grant,omitempty"`  // who approved all calls in advance, such as "--yes"
 	ToolChoice string          `json:"tool_choice,omitempty"`
-	// Groups are the groups of tools that the question names; nil: the agent's groups.
+	// Groups are the groups of tools that the question names. If nil, the agent's groups apply.
 	Groups *[]string `json:"tool_groups,omitempty"`
-	// Schedule is the name of the schedule that asks, and its time (RFC 3339); empty: a person or a program asks.
+	// Schedule is the name of the schedule that asks, and its time (RFC 3339). It is empty if no schedule asks.
 	Schedule string `json:"schedule,omitempty"`
 	// Selected says that the question selected its tools one by one. Servers can change and remove them, but not add
 	// others.
@@ -42,11 +42,11 @@ type Spec struct {
 	StateAsked bool          `json:"state_asked,omitempty"` // State overrides the conversation's state
 	MaxTurns   int           `json:"max_turns"`
 	Parallel   int           `json:"parallel_tools"`
-	Timeout    time.Duration `json:"run_timeout,omitempty"` // nanoseconds; 0: none
+	Timeout    time.Duration `json:"run_timeout,omitempty"` // nanoseconds; 0 means no limit
 
 	MaxToolCalls int               `json:"tool_calls,omitempty"` // 0: no limit
-	MaxTokens    int               `json:"tokens,omitempty"`     // of all model calls; 0: no limit
-	MaxCost      tenon.USD         `json:"cost,omitempty"`       // of all model calls; 0: no limit
+	MaxTokens    int               `json:"tokens,omitempty"`     // of all model calls; 0 means no limit
+	MaxCost      tenon.USD         `json:"cost,omitempty"`       // of all model calls; 0 means no limit
 	Budgets      Budgets           `json:"budgets,omitzero"`     // shared with other runs
 	OnLimit      string            `json:"on_limit,omitempty"`   // fail, final_response, confirm
 	LimitPrompt  string            `json:"limit_prompt,omitempty"`
@@ -55,7 +55,7 @@ type Spec struct {
 	Grants       map[string]string `json:"grants,omitempty"` // of the caller of a child run: see DecideCommand
 	Depth        int               `json:"depth,omitempty"`  // number of agents that called one another before this run
 	MaxDepth     int               `json:"max_depth,omitempty"`
-	// nanoseconds that a question at a limit waits; 0: without end
+	// nanoseconds that a question at a limit waits; 0 means without end
 	Expires time.Duration `json:"expires,omitempty"`
 
 	// History is an imported conversation before the question. It has the tool names of the servers. Exposed maps
@@ -63,8 +63,8 @@ type Spec struct {
 	History []*tenon.Message  `json:"history,omitempty"`
 	Exposed map[string]string `json:"exposed_names,omitempty"`
 
-	Sampling *Sampling `json:"sampling,omitempty"` // of the question; nil: the agent's
-	Settings *Sampling `json:"settings,omitempty"` // of the agent; nil: the model's configured settings
+	Sampling *Sampling `json:"sampling,omitempty"` // of the question; nil means the agent's
+	Settings *Sampling `json:"settings,omitempty"` // of the agent; nil means the model's configured settings
 
 	// Data are tables that are added to the tables of the conversation. Their bytes are blobs.
 	Data []tenon.Table `json:"data,omitempty"`
@@ -73,7 +73,7 @@ type Spec struct {
 	DataPrompt string `json:"data_prompt,omitempty"`
 	// Brought names the servers for which the caller supplied credentials. The credentials are not in the journal.
 	Brought []string `json:"own_credentials,omitempty"`
-	// Asked identifies a question under its idempotency key; empty: it had no key.
+	// Asked identifies a question under its idempotency key. It is empty if the question had no key.
 	Asked string `json:"asked,omitempty"`
 	// Table is the table that defines the tools, or nil if the configuration defines them.
 	Table *ToolTable `json:"table,omitempty"`
@@ -169,7 +169,7 @@ type State struct {
 	hasCalled bool     // the agent has called a tool in this run; see toolChoice
 	known     int      // tokens of the first knownAt messages, as the model counted them
 	knownAt   int
-	perToken  int              // measured thousandths of a byte per token; 0: not measured
+	perToken  int              // measured thousandths of a byte per token; 0 if not measured
 	full      bool             // the conversation did not fit the model's context
 	fullAt    int              // the turn in which it did not fit
 	fullWhy   string           // the provider's message about it

@@ -5,7 +5,7 @@ import "slices"
 // View selects the tools that the model sees. The tools in the snapshot say which of them must be found first and in
 // which states they are visible, so a resumed run shows the same tools.
 type View struct {
-	Tools string `json:"tools,omitempty"` // digest of the tool snapshot; empty: no tools
+	Tools string `json:"tools,omitempty"` // digest of the tool snapshot; empty if there are no tools
 	// State is the agent's state; "" in runs from before states existed.
 	State     string   `json:"state,omitempty"`
 	Found     []string `json:"found,omitempty"`     // exposed names that the model has found, in order

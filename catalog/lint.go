@@ -20,8 +20,8 @@ const (
 // Finding is a fact about a tool that its owner should know before a model uses the tool.
 type Finding struct {
 	Level    string `json:"level"`
-	Provider string `json:"provider,omitempty"` // "" is every one
-	Server   string `json:"server,omitempty"`   // "" is the whole list
+	Provider string `json:"provider,omitempty"` // "" means every provider
+	Server   string `json:"server,omitempty"`   // "" means the whole list
 	Tool     string `json:"tool,omitempty"`     // exposed name
 	Pointer  string `json:"pointer,omitempty"`  // JSON pointer into the schema
 	Message  string `json:"message"`

@@ -22,15 +22,15 @@ type Change struct {
 // dialect is the part of JSON Schema that a provider accepts. Parts that the provider is known to refuse are adapted;
 // everything else is sent unchanged.
 type dialect struct {
-	tools      int                   // maximum number in one request; 0: no limit is known
+	tools      int                   // maximum number in one request; 0 if no limit is known
 	properties bool                  // an object at the root needs properties
 	items      bool                  // an array needs items
 	root       []string              // keywords that are refused at the root
-	keys       func() *regexp.Regexp // pattern for names of parameters; nil: any name
+	keys       func() *regexp.Regexp // pattern for names of parameters; nil allows any name
 	inline     bool                  // references are refused
-	depth      int                   // maximum depth of nested schemas; 0: maxSchemaDepth
-	maxItems   int                   // maximum sum of all maxItems; 0: any
-	only       []string              // allowed keywords; nil: all
+	depth      int                   // maximum depth of nested schemas; 0 means maxSchemaDepth
+	maxItems   int                   // maximum sum of all maxItems; 0 allows any sum
+	only       []string              // allowed keywords; nil allows all
 	strict     bool                  // tools can be strict
 }
 

@@ -33,13 +33,13 @@ import (
 //  11. names become valid and unique among all servers
 type Source struct {
 	Server    string
-	Identity  string        // identity of the server, for Where; empty: its name
+	Identity  string        // identity of the server, for Where; empty means its name
 	Facts     policy.Server // facts about the server, for Where
 	Target    string        // see [tenon.ToolRules]
 	About     string        // description of the server, for the search
 	Trusted   bool          // the server's annotations are used
 	Static    bool          // only Entries define its tools; Tools is empty
-	Include   []string      // globs on remote names; empty: all
+	Include   []string      // globs on remote names; empty means all
 	Exclude   []string      // globs; Exclude overrides Include
 	Where     *policy.Condition
 	Floors    []Filter // filters of more trusted layers; a tool must pass each
@@ -48,7 +48,7 @@ type Source struct {
 	Simple    bool // parameters must be strings, integers or numbers
 	Formats   bool // the keyword format is an assertion
 	Options   map[string]json.RawMessage
-	Defer     *bool           // a model has to search its tools; nil: the size of all tools decides
+	Defer     *bool           // a model has to search its tools; if nil, the size of all tools decides
 	Entries   map[string]Tool // entries of `tools` about this server, by exposed name
 	Tools     []tenon.Tool
 	// Named reports that [tenon.Tool.Name] is the name that the program gave to the tool.
@@ -67,7 +67,7 @@ type Source struct {
 // only restrict it.
 type Filter struct {
 	By      string   // the layer, in a text for people
-	Include []string // globs on remote names; empty: all
+	Include []string // globs on remote names; empty means all
 	Exclude []string // globs; Exclude overrides Include
 	Where   *policy.Condition
 	// Transform has only steps with set_params and hide_params. No later step can set these parameters, or show them
@@ -215,7 +215,7 @@ type shaper struct {
 	src    *Source
 	used   map[string]bool
 	steps  *[]Step         // if nil, steps are not recorded
-	entry  string          // name of the tool's entry; empty: none
+	entry  string          // name of the tool's entry; empty if there is none
 	t      *tenon.Tool     // copy of the tool, which the steps change
 	broken bool            // the tool is left out because the configuration is wrong
 	floor  tenon.ToolRules // parameters that more trusted layers set and hide, and their schemas

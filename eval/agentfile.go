@@ -54,7 +54,7 @@ type usedTool struct {
 	args json.RawMessage // Args with the matchers of this package
 }
 
-// loadAgent reads the test cases of a HoloDeck agent. It returns nil if the file is none.
+// loadAgent reads the test cases of a HoloDeck agent. It returns nil if the file does not describe an agent.
 func loadAgent(path string) (*Suite, error) {
 	var f agentFile
 	doc, err := config.ReadTestCases(path, &f)
@@ -90,7 +90,7 @@ func (t *testCase) toCase(doc *config.Document, at string) Case {
 	c := Case{Name: t.Name, Question: t.Input}
 	if strings.TrimSpace(t.Input) == "" {
 		doc.Add(at+".input", "'input' is required", "")
-		c.Question = "-" // the mistake is reported once
+		c.Question = "-" // avoids a second error about the question
 	}
 	if t.Turns != nil {
 		doc.Add(at+".turns", "test cases of several turns are not supported", "write one test case for each input")
@@ -145,8 +145,8 @@ func (t *testCase) tools(doc *config.Document, at string) []usedTool {
 	return tools
 }
 
-// matchers converts HoloDeck's matchers of arguments to the matchers of this package: {regex: …} is a part of the text
-// there as here, {fuzzy: …} is the text without differences of case and white space.
+// matchers converts HoloDeck's matchers of arguments to matchers of this package. In both, {regex: …} must match a part
+// of the text. {fuzzy: …} ignores case and differences of white space.
 func matchers(raw json.RawMessage) (json.RawMessage, error) {
 	v, err := decode(raw)
 	if err != nil {
@@ -175,8 +175,8 @@ func matchers(raw json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(args)
 }
 
-// missing returns which calls are missing, or "". As in HoloDeck, a part of the name is enough, of the name that the
-// model sees or of SERVER-TOOL.
+// missing describes the missing calls. It returns "" if none is missing. As in HoloDeck, the expected name may be a
+// part of the tool's name. The tool's name is the name that the model sees, or SERVER-TOOL.
 func (u usedTool) missing(got []view.Call) string {
 	n := 0
 	var differs string

@@ -116,7 +116,7 @@ func (e *Expect) calls(got []view.Call) []string {
 	return bad
 }
 
-// indexOf finds a record by its step, which is unique.
+// indexOf returns the index of the record with the same step. Steps are unique.
 func indexOf(list []view.Call, r view.Call) int {
 	return slices.IndexFunc(list, func(o view.Call) bool { return o.Step == r.Step })
 }
@@ -142,7 +142,7 @@ func (w Call) names(r view.Call) bool {
 	return (w.Tool == r.Name || w.Tool == r.Remote) && (w.Server == "" || w.Server == r.Server)
 }
 
-// fits returns how a call differs from the expected call, or "".
+// fits describes how a call differs from the expected call. It returns "" if they do not differ.
 func (w Call) fits(r view.Call) string {
 	if !w.names(r) {
 		return fmt.Sprintf("want %s, got %s", w, recordText(r))

@@ -13,8 +13,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// The keys of a matcher: an object with one of these keys replaces a plain value in an expected
-// value.
+// The keys of a matcher. In an expected value, an object with one of these keys is a matcher and not a plain value.
 const (
 	matchRegex    = "$regex"    // a text that the regular expression matches
 	matchContains = "$contains" // a text that contains this text, ignoring case
@@ -78,8 +77,8 @@ func matcherError(v any) error {
 	return nil
 }
 
-// fit returns how a value differs from the expected value, or "". Unless exact is true, objects may
-// have additional members.
+// fit describes how a value differs from the expected value. It returns "" if it does not differ. Unless exact is true,
+// objects may have additional members.
 func fit(path string, want, got any, exact bool) string {
 	miss := func(what string, got any) string {
 		if path == "" {
@@ -171,16 +170,16 @@ func sameNumber(a, b json.Number) bool {
 	return ok && ok2 && x == y
 }
 
-// decimal is a number in the only form that it has: 0.digits times 10 to the power of exponent, with no zeros at
-// the ends of digits. Zero has no digits.
+// decimal is the normal form of a number: 0.digits times 10 to the power of exponent. digits neither begins nor ends
+// with a zero. The number zero has no digits.
 type decimal struct {
 	negative bool
 	digits   string
 	exponent int64
 }
 
-// decimalOf reads a number of JSON. It takes no more memory than the text, whatever its exponent. It refuses
-// exponents beyond 64 bits.
+// decimalOf parses a JSON number. The memory that it needs depends only on the length of the text, not on the exponent.
+// It refuses exponents of more than 64 bits.
 func decimalOf(s string) (d decimal, ok bool) {
 	s, d.negative = strings.CutPrefix(s, "-")
 	if i := strings.IndexAny(s, "eE"); i >= 0 {

@@ -31,8 +31,8 @@ type Options struct {
 	// Cases contains glob patterns for names. Only matching cases are run. If empty, all cases are
 	// run.
 	Cases []string
-	// Record and Replay are folders of cassettes, one for each attempt: FOLDER/CASE for the first
-	// and FOLDER/CASE-2 for the second. If a later attempt has no cassette, it replays the first.
+	// Record and Replay are folders that contain one cassette for each attempt: FOLDER/CASE for the first attempt and
+	// FOLDER/CASE-2 for the second. If a later attempt has no cassette, the cassette of the first attempt is replayed.
 	Record, Replay string
 	// Yes allows calls that need approval. Otherwise only mocked calls are made without approval.
 	Yes bool

@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// artifact answers resources/read for a result that was too large: at is RUN/ID. Only the principal of the run reads
-// it. Errors: not_found.
+// artifact answers resources/read for a result that was too large for its message. at is RUN/ID. Only the principal of
+// the run may read it. Errors: not_found.
 func (d *door) artifact(ctx context.Context, h *host.Host, uri, at string) (json.RawMessage, error) {
 	missing := tenon.Errorf(tenon.CodeNotFound, "there is no resource '%s'", tenon.Visible(uri))
 	run, id, ok := strings.Cut(at, "/")

@@ -20,8 +20,9 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// Call implements [mcp.ToolSource]. The rules decide about the call, and the journal records it: before it is sent if
-// it may have to wait or is counted, otherwise within 100 ms; see [host.StartClientCall].
+// Call implements [mcp.ToolSource]. The rules decide about the call, and the journal records it. If the call may have
+// to wait, or if a rule counts calls, the record is written before the call is sent, otherwise within 100 ms; see
+// [host.StartClientCall].
 func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	if !d.g.enter() {
 		return nil, errClosing
@@ -63,7 +64,8 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 	return d.answer(r, result, err)
 }
 
-// begin begins the call and returns its result. Moved reports that the call is a run, which is to be followed.
+// begin begins the call. If the call ends without becoming a run, begin returns its result. Otherwise moved is true,
+// and the caller has to follow the run.
 func (f *following) begin(ctx context.Context) (result *tenon.Result, moved bool, err error) {
 	r := f.request
 	credentials, _ := ctx.Value(brought{}).(host.Credentials)
@@ -90,14 +92,15 @@ func (f *following) begin(ctx context.Context) (result *tenon.Result, moved bool
 	return result, moved, err
 }
 
-// follows has servers ask, and log to, this client during the call of a run.
+// follows sets the run of the call. Until release, questions and log messages of servers during that run go to this
+// client.
 func (f *following) follows(run string) {
 	f.release()
 	f.run = run
 	f.held = host.FollowClientCall(f.g.current(), run, f.caller)
 }
 
-// release undoes follows.
+// release undoes follows. It does nothing if there is no run.
 func (f *following) release() {
 	if f.held != nil {
 		f.held()
@@ -117,7 +120,7 @@ func (d *door) caller(r *mcp.ToolRequest) *mcp.Caller {
 	return c
 }
 
-// has returns an error of code not_found if the endpoint does not have a tool with this name.
+// has returns an error of code not_found unless the endpoint has a tool with this name.
 func (d *door) has(ctx context.Context, h *host.Host, name string) error {
 	if d.key.endpoint == "" {
 		return nil
@@ -136,8 +139,8 @@ func (d *door) has(ctx context.Context, h *host.Host, name string) error {
 	return tenon.Errorf(tenon.CodeNotFound, "the endpoint has no tool '%s'", tenon.Visible(name))
 }
 
-// answer makes the answer to a call. A result is spliced as it is. Errors of the call are results, which the client's
-// model sees; an unknown tool and errors of the server itself are JSON-RPC errors.
+// answer encodes the answer to a call. It splices the result as it is. Errors of the call become results, so that the
+// client's model sees them. An unknown tool and errors of the server itself become JSON-RPC errors.
 func (d *door) answer(r *mcp.ToolRequest, result *tenon.Result, err error) (json.RawMessage, error) {
 	var in *inputNeeded
 	if errors.As(err, &in) {
@@ -153,7 +156,7 @@ func (d *door) answer(r *mcp.ToolRequest, result *tenon.Result, err error) (json
 			return nil, err
 		}
 		if !r.Modern {
-			raw = without(raw, "resultType") // the envelope of the other era
+			raw = without(raw, "resultType") // only the other era has this member
 		}
 		return raw, nil
 	}
@@ -173,10 +176,11 @@ func (d *door) answer(r *mcp.ToolRequest, result *tenon.Result, err error) (json
 	return b, nil
 }
 
-// ofServer finds the code of a JSON-RPC error of a server in the message of its failure.
+// ofServer matches a server's JSON-RPC error, with its code, in the message of a failed call.
 var ofServer = lazyregexp.New(`(?s)^(?:.* failed: )?(-?[0-9]{1,10}): (.*)$`)
 
-// serverError returns the JSON-RPC error of the server that a call failed with, nil if the message has none.
+// serverError returns the JSON-RPC error with which the server answered a failed call. It returns nil if the message
+// contains no such error.
 func serverError(err error, message string) *jsonrpc.Error {
 	found := ofServer().FindStringSubmatch(message)
 	if found == nil {
@@ -222,10 +226,10 @@ type following struct {
 	request *mcp.ToolRequest
 	key     string
 	run     string
-	held    func() // ends what follows began
-	decided func() // lets the next equal call go on: this one is decided, or parked
+	held    func() // ends the effect of follows
+	decided func() // reports that this call is decided or parked, so that the next equal call can begin
 	after   uint64
-	asked   map[string]bool // the parts of questions that this client got, so that none is repeated
+	asked   map[string]bool // ids of the parts of questions that were sent to this client; none is sent twice
 	caller  *mcp.Caller
 
 	mu   sync.Mutex
@@ -263,8 +267,8 @@ func (f *following) follow(ctx context.Context) (*tenon.Result, error) {
 	}
 }
 
-// giveUp cancels the run of a client that is gone, unless others follow it. If the run has ended already, its result
-// waits for an equal call. The client learns of no error.
+// giveUp cancels the run of a client that is gone, unless others follow it. If the run has ended already, its result is
+// kept for an equal call. Errors are ignored, because the client is gone.
 func (f *following) giveUp(ctx context.Context) {
 	h := f.g.current()
 	if row, err := h.Runs().Get(ctx, f.run); err == nil && row.State.Ended() {
@@ -299,7 +303,7 @@ func (f *following) read(ctx context.Context, h *host.Host) (result *tenon.Resul
 				return nil, false, err
 			}
 			result = o.Result
-		case tenon.EventQuestion: // of a server whose call is under way
+		case tenon.EventQuestion: // of a server, during a call
 			moved, stop, err := f.asks(ctx, e)
 			defer stop()
 			if moved || err != nil {
@@ -321,7 +325,7 @@ func (f *following) read(ctx context.Context, h *host.Host) (result *tenon.Resul
 	return nil, false, tenon.Errorf(tenon.CodeInternal, "run %s ended without saying how", f.run)
 }
 
-// progress tells the client how far the call is. The value never falls, as the protocol demands.
+// progress reports progress to the client. The value never decreases, as the protocol demands.
 func (f *following) progress(value, total float64, message string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

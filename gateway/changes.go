@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// changePause collects changes: servers report several at a time, and some report them without end.
+	// changePause is the time in which notifications of changes are collected, because servers send several at a time,
+	// and some send them without end.
 	changePause = 250 * time.Millisecond
-	// changeTime bounds the time to read the lists again.
+	// changeTime bounds the time to read the lists again after a change.
 	changeTime = 30 * time.Second
 )
 
@@ -39,7 +40,7 @@ func (g *Gateway) Notice(n servers.Notification) {
 	}
 }
 
-// tell tells clients about changes until there are none.
+// tell notifies clients about changed lists until there are no more changes.
 func (g *Gateway) tell() {
 	for {
 		select {
@@ -71,8 +72,8 @@ func (g *Gateway) tell() {
 	}
 }
 
-// sees reports whether a list differs from the one that the clients of the door last got. A list that nobody asked for
-// has not changed for them.
+// sees reports whether a list differs from the list that the clients of the door got last. It returns false for a list
+// that no client has read.
 func (d *door) sees(ctx context.Context, list string) bool {
 	d.mu.Lock()
 	before, asked := d.seen[list]
@@ -81,14 +82,14 @@ func (d *door) sees(ctx context.Context, list string) bool {
 		return false
 	}
 	if !d.look(ctx, list) {
-		return true // the client learns why
+		return true // the client gets the error when it reads the list
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.seen[list] != before
 }
 
-// look reads a list and notes it. It reports whether it could.
+// look reads a list and records its digest. It reports whether it could read the list.
 func (d *door) look(ctx context.Context, list string) bool {
 	var err error
 	switch list {
@@ -104,7 +105,7 @@ func (d *door) look(ctx context.Context, list string) bool {
 	return err == nil
 }
 
-// note notes a list as clients get it. Part distinguishes the two lists of resources.
+// note records the digest of a list as clients get it. part distinguishes the two lists of resources.
 func (d *door) note(list, part string, items []json.RawMessage) {
 	d.noteSum(list, part, digestOf(items))
 }
@@ -119,7 +120,7 @@ func digestOf(items []json.RawMessage) string {
 	return string(sum.Sum(nil))
 }
 
-// noteSum is note with the digest of the items.
+// noteSum is note for a digest that is known already.
 func (d *door) noteSum(list, part, sum string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

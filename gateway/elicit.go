@@ -27,10 +27,11 @@ const (
 	approvalKey = "approval"
 	// maxShownArguments bounds the arguments in such a question, in bytes.
 	maxShownArguments = 2000
-	// gatherTime is how long further questions of a legacy server are waited for, before a modern client gets them all
-	// at once.
+	// gatherTime is the time in which further questions of a legacy server are collected. A modern client then gets all
+	// of them at once.
 	gatherTime = 50 * time.Millisecond
-	// keyMember is the member of _meta by which a legacy server names its question, as modern servers do.
+	// keyMember is the member of _meta in which a legacy server can name its question. Modern servers name each
+	// question in inputRequests.
 	keyMember = "tenonhq.github.io/key"
 )
 
@@ -45,34 +46,34 @@ func isInputNeeded(err error) bool {
 	return errors.As(err, &in)
 }
 
-// clientQuestion is what a call waits for, as requests that its client can answer.
+// clientQuestion contains the pending decisions of a run, as requests that its client can answer.
 type clientQuestion struct {
 	run   string
 	parts []questionPart
 }
 
-// questionPart is what one step waits for.
+// questionPart contains the pending decision of one step, as requests to the client.
 type questionPart struct {
-	id       string // of the step and this wait
+	id       string // of the step and the time since when it waits
 	step     string
-	approval bool // whether the call may be made; otherwise a server asks
+	approval bool // the client decides whether the call may be made; otherwise it answers a server
 	requests []clientRequest
 }
 
 // clientRequest is one request to the client.
 type clientRequest struct {
-	key  string // towards the client
-	own  string // of the run
+	key  string // as sent to the client
+	own  string // as stored in the run
 	body json.RawMessage
 }
 
 func (r *clientRequest) method() string { return rawjson.String(rawjson.Field(r.body, "method")) }
 
-// stateForm is the form of a requestState of the gateway.
+// stateForm matches a requestState that the gateway made.
 var stateForm = lazyregexp.New(`^run_[0-9a-z]+/[0-9.]+(/q[0-9.]+)?@[0-9a-z]+(,[0-9.]+(/q[0-9.]+)?@[0-9a-z]+)*$`)
 
-// state identifies the question in requestState. It needs no signature: an answer counts only for the run of an equal
-// call of the same principal, and only as long as that run waits for it.
+// state returns the requestState that identifies the question. It needs no signature, because an answer counts only for
+// the run of an equal call of the same principal, and only while that run waits for it.
 func (q *clientQuestion) state() string {
 	var ids []string
 	for _, p := range q.parts {
@@ -81,7 +82,7 @@ func (q *clientQuestion) state() string {
 	return q.run + "/" + strings.Join(ids, ",")
 }
 
-// checkState refuses a requestState that is none of the gateway's, or that belongs to another call.
+// checkState refuses a requestState that the gateway did not make, or that belongs to another call.
 func checkState(state, run string) error {
 	if state == "" {
 		return nil
@@ -93,7 +94,8 @@ func checkState(state, run string) error {
 	return nil
 }
 
-// question returns what the run waits for, nil if its client cannot or must not answer it.
+// question returns the pending decisions of the run. It returns nil if the client cannot answer any of them, or must
+// not.
 func (f *following) question(ctx context.Context, h *host.Host) *clientQuestion {
 	list, err := h.Approvals().List(ctx, f.run)
 	if err != nil {
@@ -118,7 +120,7 @@ func (f *following) question(ctx context.Context, h *host.Host) *clientQuestion 
 	return q
 }
 
-// part returns what a step waits for, nil if the client cannot or must not answer it.
+// part returns the pending decision of a step. It returns nil if the client cannot answer it, or must not.
 func (f *following) part(a *host.Approval, endpoint config.Endpoint, taken map[string]bool) *questionPart {
 	p := &questionPart{step: a.Step, id: a.Step + "@" + strconv.FormatInt(a.Since.UnixNano(), 36)}
 	switch a.Kind {
@@ -153,7 +155,7 @@ func (f *following) part(a *host.Approval, endpoint config.Endpoint, taken map[s
 	return p
 }
 
-// approvalRequest asks whether a call may be made.
+// approvalRequest returns the request that asks the client whether a call may be made.
 func approvalRequest(a *host.Approval) json.RawMessage {
 	args := tenon.Shorten(tenon.Visible(string(a.Arguments)), maxShownArguments)
 	message := fmt.Sprintf("May the tool '%s' of server '%s' be called with %s?", tenon.Visible(a.Remote), a.Server,
@@ -167,7 +169,7 @@ func approvalRequest(a *host.Approval) json.RawMessage {
 				"enum": []string{string(tenon.Deny), string(tenon.Allow)}}}}}})
 }
 
-// needs ends the call of a modern client with the question.
+// needs returns the error that ends the call of a modern client with the question.
 func (q *clientQuestion) needs() error {
 	b := []byte(`{"resultType":"input_required","inputRequests":`)
 	requests := []byte{'{'}
@@ -180,8 +182,8 @@ func (q *clientQuestion) needs() error {
 	return &inputNeeded{append(text(b, "requestState", q.state()), '}')}
 }
 
-// ask asks a legacy client about one part and returns its responses, by the run's keys. Errors: a *jsonrpc.Error of the
-// client.
+// ask sends the requests of one part to a legacy client. It returns the responses by the keys in the run. Errors: a
+// *jsonrpc.Error of the client.
 func (p *questionPart) ask(ctx context.Context, r *mcp.ToolRequest) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	for _, one := range p.requests {
@@ -194,7 +196,8 @@ func (p *questionPart) ask(ctx context.Context, r *mcp.ToolRequest) (map[string]
 	return out, nil
 }
 
-// responses returns the answers of a modern client to one part, by the run's keys, nil if its call has none.
+// responses returns a modern client's responses to one part, by the keys in the run. It returns nil if the call
+// contains none.
 func (p *questionPart) responses(r *mcp.ToolRequest) map[string]json.RawMessage {
 	_, ids, _ := strings.Cut(r.State, "/")
 	if r.State == "" && p.approval || r.State != "" && !slices.Contains(strings.Split(ids, ","), p.id) {
@@ -211,8 +214,8 @@ func (p *questionPart) responses(r *mcp.ToolRequest) map[string]json.RawMessage 
 	return out
 }
 
-// decide stores the answers of the client. Nil responses refuse. Anything but an accepted answer declines an approval.
-// Errors: invalid, conflict (somebody else has decided).
+// decide stores the answers of the client. If responses is nil, the client refused to answer. An approval is declined
+// by every answer other than accept. Errors: invalid, conflict (somebody else has decided).
 func (q *clientQuestion) decide(ctx context.Context, h *host.Host, p *questionPart, who tenon.Principal,
 	responses map[string]json.RawMessage) error {
 	r := agent.Ruling{Verdict: tenon.Allow, By: "client of " + string(who)}
@@ -232,8 +235,8 @@ func (q *clientQuestion) decide(ctx context.Context, h *host.Host, p *questionPa
 	return err
 }
 
-// asks has the client answer a question of a server whose call is under way, if a person would be asked. Moved says
-// that the client follows another run from now on. Stop ends the question.
+// asks sends a question of a server during a call to the client, if the rules ask a person. If moved is set, the client
+// follows another run from now on. stop ends the question.
 func (f *following) asks(ctx context.Context, e tenon.Event) (moved bool, stop func(), err error) {
 	stop = func() {}
 	asked, err := view.Try[agent.Question](e)
@@ -257,8 +260,9 @@ func (f *following) asks(ctx context.Context, e tenon.Event) (moved bool, stop f
 	return false, stop, err
 }
 
-// askClient has the client answer what the run waits for. Answered is closed when a legacy client has answered, nil if
-// it is not asked; stop ends the question. The error ends the call of a modern client with the question.
+// askClient sends the pending decisions of the run to the client. For a legacy client, answered is closed when it has
+// answered, and stop ends the question; answered is nil if the client is not asked. For a modern client, the error ends
+// the call with the question.
 func (f *following) askClient(ctx context.Context) (answered <-chan struct{}, stop func(), err error) {
 	h := f.g.current()
 	stop = func() {}
@@ -297,7 +301,7 @@ func (f *following) askClient(ctx context.Context) (answered <-chan struct{}, st
 	return done, func() { cancel(); <-done }, nil
 }
 
-// ask notes that the client was asked a part of a question.
+// ask records that a part of a question was sent to the client.
 func (f *following) ask(id string) {
 	if f.asked == nil {
 		f.asked = map[string]bool{}
@@ -305,7 +309,8 @@ func (f *following) ask(id string) {
 	f.asked[id] = true
 }
 
-// answer stores the answers of a modern client. The error asks for the missing ones.
+// answer stores the answers of a modern client. If some are missing, the error ends the call with the remaining
+// question.
 func (f *following) answer(ctx context.Context, h *host.Host, q *clientQuestion) error {
 	open := &clientQuestion{run: q.run}
 	for _, p := range q.parts {
@@ -315,7 +320,7 @@ func (f *following) answer(ctx context.Context, h *host.Host, q *clientQuestion)
 			continue
 		}
 		f.ask(p.id)
-		if f.request.State == "" { // answers that nobody asked for count once
+		if f.request.State == "" { // use answers without a requestState only once
 			f.request.Responses = nil
 		}
 		err := q.decide(ctx, h, &p, f.door.key.who, responses)

@@ -11,20 +11,20 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// Seen is something of an endpoint, and what the rules say about it for a principal.
+// Seen describes a tool, prompt, resource or template of an endpoint, and the verdict of the rules for a principal.
 type Seen struct {
 	Kind   string `json:"kind"` // tool, prompt, resource or template
-	Name   string `json:"name"` // as clients name it; the URI of a resource
+	Name   string `json:"name"` // exposed name; for a resource its URI
 	Server string `json:"server"`
 	Listed bool   `json:"listed"` // clients of the principal see it
-	// Verdict is about a call whose arguments are not known: a rule that depends on them asks.
+	// Verdict is the verdict on a call with unknown arguments. If a rule depends on the arguments, it is ask.
 	Verdict tenon.Verdict `json:"verdict"`
 	Reason  string        `json:"reason,omitempty"`
-	Layer   string        `json:"layer,omitempty"` // whose verdict wins; empty: the built-in default
+	Layer   string        `json:"layer,omitempty"` // the layer with the winning rule; empty for the built-in default
 }
 
-// Explain returns what a client of a principal sees at an endpoint ("" has all tools) and may call, denied things
-// included. It calls nothing. Errors: not_found.
+// Explain returns everything that an endpoint offers, and what a client of a principal may see and call of it,
+// including denied entries. The endpoint "" has all tools. Explain calls nothing. Errors: not_found.
 func Explain(ctx context.Context, h *host.Host, endpoint string, who tenon.Principal) ([]Seen, error) {
 	g := New(h, Config{})
 	d := &door{g: g, key: doorKey{cmp.Or(who, tenon.PrincipalLocal), endpoint}}

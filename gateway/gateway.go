@@ -25,15 +25,18 @@ const (
 	// maxDoors bounds the principals and endpoints with a server in memory. The longest unused one is dropped; its
 	// legacy clients begin a new session.
 	maxDoors = 1024
-	// sessionIdle is the time after which an unused legacy session ends, because clients vanish without a word.
+	// sessionIdle is the time after which an unused legacy session ends, because many clients leave without ending
+	// their session.
 	sessionIdle = time.Hour
 )
 
 // Config configures a gateway. The zero value is usable.
 type Config struct {
-	// Name and Version are what clients see of the server. Empty: "tenon" and the host's version.
+	// Name and Version are the server's name and version in answers to clients. If empty, they are "tenon" and the
+	// host's version.
 	Name, Version string
-	// Park is how long a call that waits for a person holds its client. 0 means as configured (gateway.park).
+	// Park is how long the gateway holds the client of a call that waits for a person. If 0, the configured
+	// gateway.park applies.
 	Park time.Duration
 }
 
@@ -43,7 +46,7 @@ type Gateway struct {
 	cfg    Config
 	closed context.Context // ends with Close; the cause is tenon.ErrClosing
 	close  context.CancelCauseFunc
-	// draining ends with Drain, for the same cause.
+	// draining ends with Drain. The cause is tenon.ErrClosing.
 	draining context.Context
 	drain    context.CancelCauseFunc
 	calls    sync.WaitGroup
@@ -55,13 +58,13 @@ type Gateway struct {
 	host    *host.Host
 	doors   map[doorKey]*door
 	changed map[string]bool // lists that changed since clients were notified
-	telling bool            // somebody notifies them
+	telling bool            // a goroutine notifies the clients
 }
 
 // doorKey names a door.
 type doorKey struct {
 	who      tenon.Principal
-	endpoint string // an entry of gateway.endpoints; empty: all tools
+	endpoint string // an entry of gateway.endpoints, or empty for all tools
 }
 
 // door is the MCP server of one principal at one endpoint.
@@ -72,7 +75,7 @@ type door struct {
 	http   http.Handler
 	used   time.Time // under the gateway's lock
 
-	recovered sync.Once // the calls that wait since before this process are known
+	recovered sync.Once // for the calls that waited when an earlier process ended
 
 	mu    sync.Mutex
 	seen  map[string]string // digests of the lists that clients last got, by list
@@ -89,14 +92,14 @@ func New(h *host.Host, cfg Config) *Gateway {
 	return g
 }
 
-// Drain begins no further calls, and answers parked calls at once. It waits until calls under way are answered, or ctx
-// ends.
+// Drain makes the gateway refuse further calls, and answers parked calls at once. It returns when the calls under way
+// are answered, or when ctx ends.
 func (g *Gateway) Drain(ctx context.Context) {
 	g.mu.Lock()
 	g.drain(tenon.ErrClosing)
 	g.mu.Unlock()
 	answered := make(chan struct{})
-	go func() { // Close ends what it waits for
+	go func() { // Close ends the calls that the goroutine waits for
 		defer close(answered)
 		g.calls.Wait()
 	}()
@@ -115,7 +118,7 @@ func (g *Gateway) Close() error {
 	return nil
 }
 
-// Use replaces the host, for example after a reload of the configuration. Clients learn that the lists may have
+// Use replaces the host, for example after a reload of the configuration. Clients are notified that the lists may have
 // changed.
 func (g *Gateway) Use(h *host.Host) {
 	g.mu.Lock()
@@ -129,7 +132,7 @@ func (g *Gateway) Use(h *host.Host) {
 	}
 }
 
-// enter counts a call, unless the gateway is closing.
+// enter counts a call and returns true. If the gateway is closing, it returns false.
 func (g *Gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -146,12 +149,12 @@ func (g *Gateway) current() *host.Host {
 	return g.host
 }
 
-// brought is the key of a client's credentials in a context.
+// brought is the context key of a client's credentials.
 type brought struct{}
 
-// ServeMCP answers a request of Streamable HTTP, whose body is already read. The caller has checked where it comes
-// from, and whose it is. The path value "endpoint" of the request names an entry of gateway.endpoints, if it is set.
-// Credentials are the client's own at servers.
+// ServeMCP answers a request of Streamable HTTP, whose body is already read. The caller has checked the origin and the
+// principal of the request. If the path value "endpoint" of the request is set, it names an entry of gateway.endpoints.
+// The credentials are the client's own credentials at servers.
 func (g *Gateway) ServeMCP(w http.ResponseWriter, r *http.Request, body []byte, who tenon.Principal,
 	credentials host.Credentials) {
 	d, err := g.door(who, r.PathValue("endpoint"))
@@ -170,8 +173,8 @@ func (g *Gateway) ServeMCP(w http.ResponseWriter, r *http.Request, body []byte, 
 	d.http.ServeHTTP(w, r)
 }
 
-// Serve serves one client over a stream, such as stdin and stdout, until the stream or ctx ends. Endpoint is an entry
-// of gateway.endpoints, "" for all tools. Errors: not_found.
+// Serve serves one client over a stream, such as stdin and stdout, until the stream or ctx ends. endpoint is an entry
+// of gateway.endpoints, or "" for all tools. Errors: not_found.
 func (g *Gateway) Serve(ctx context.Context, stream jsonrpc.Stream, who tenon.Principal, endpoint string) error {
 	d, err := g.door(who, endpoint)
 	if err != nil {
@@ -232,7 +235,7 @@ func (g *Gateway) Principals() []tenon.Principal {
 	return slices.Compact(list)
 }
 
-// endpointOf returns an entry of gateway.endpoints; "" is the one with all tools. Errors: not_found.
+// endpointOf returns an entry of gateway.endpoints. The name "" is the endpoint with all tools. Errors: not_found.
 func endpointOf(h *host.Host, name string) (config.Endpoint, error) {
 	e, ok := h.Service().Info().Config.Gateway.Endpoints[name]
 	if !ok && name != "" {
@@ -246,8 +249,9 @@ func endpointOf(h *host.Host, name string) (config.Endpoint, error) {
 var errClosing = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrClosing,
 	Message: "tenon is stopping; the journal has how the call ended: tenon runs list"}
 
-// untilGone returns a context with the values of a request's. It ends when the client is gone, but not yet when the
-// process begins to stop: [Gateway.Close] ends the call then. The caller calls the function at the end.
+// untilGone returns a context with the values of a request's context. It ends when the client is gone. It does not end
+// when the process begins to stop, because [Gateway.Close] ends the call. The caller must call the returned function
+// when the request has ended.
 func untilGone(request context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
 	stop := context.AfterFunc(request, func() {

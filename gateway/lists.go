@@ -16,39 +16,39 @@ const (
 	maxListed = 1 << 20
 )
 
-// lists keeps the lists of tools that principals got at endpoints, because a client reads a list page by page, and many
-// clients read the same one. A principal never gets the list of another one: they only share the bytes of definitions,
-// which do not depend on the principal. The zero value is empty.
+// lists caches the lists of tools that principals got at endpoints. A client reads a list page by page, and many
+// clients read the same one. A principal never gets the list of another principal. Different lists share only the bytes
+// of definitions, which do not depend on the principal. The zero value is empty.
 type lists struct {
 	mu     sync.Mutex
 	kept   map[doorKey]*keptList
 	listed int    // tools in all kept lists
 	clock  uint64 // counts the uses
 
-	// The definitions of one state.
+	// defs are the definitions of the tools of one state.
 	of   listState
 	defs map[*tenon.Tool]json.RawMessage
 }
 
-// listState is everything that the tools of a principal depend on, beside the principal, its endpoint, which the host
-// has, and the servers that cannot be reached. Grants do not change a list.
+// listState contains the state on which the tools of a principal depend, except three things: the principal, the
+// endpoint, which is part of the host, and the servers that cannot be reached. Grants do not change a list.
 type listState struct {
-	host     *host.Host // has the configuration
-	snapshot any        // of the catalog; an equal pointer is an equal catalog
-	rules    string     // their digest
-	masks    int        // how many forms of secrets are masked
+	host     *host.Host // with its configuration
+	snapshot any        // the snapshot of the catalog; equal pointers mean equal catalogs
+	rules    string     // digest of the rules
+	masks    int        // number of masked forms of secrets
 }
 
 // keptList is the list of one principal at one endpoint.
 type keptList struct {
 	state listState
-	down  map[string]string // why servers cannot be reached
+	down  map[string]string // server → why it cannot be reached
 	tools []json.RawMessage // read only
 	sum   string            // its digest
 	used  uint64
 }
 
-// find returns the list of a principal at an endpoint, nil if there is none of this state.
+// find returns the list of a principal at an endpoint. It returns nil if there is no list of this state.
 func (l *lists) find(key doorKey, state listState, down map[string]string) *keptList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,8 +61,8 @@ func (l *lists) find(key doorKey, state listState, down map[string]string) *kept
 	return k
 }
 
-// keep keeps a list, in place of the last one of its principal and endpoint. Lists that were not used for the longest
-// time are dropped.
+// keep caches a list. It replaces the previous list of the same principal and endpoint, and drops the least recently
+// used lists beyond the limits.
 func (l *lists) keep(key doorKey, k *keptList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *lists) keep(key doorKey, k *keptList) {
 	l.listed += len(k.tools)
 }
 
-// clear drops everything, with the host that it belongs to.
+// clear drops all lists and definitions, because they belong to one host.
 func (l *lists) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,8 +104,8 @@ func (l *lists) drop(key doorKey) {
 	}
 }
 
-// definition returns the definition of a tool as clients get it, with its secrets masked. Why says that the tool's
-// server cannot be reached.
+// definition returns the definition of a tool as clients get it, with secrets masked. If the tool's server cannot be
+// reached, why is the reason.
 func (l *lists) definition(of listState, t *tenon.Tool, why string) json.RawMessage {
 	masked := of.host.Service().Callers().Mask
 	if why != "" {

@@ -10,13 +10,13 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// The values of tool.kind by which rules distinguish what a server offers beside tools.
+// The values of tool.kind in rules for things that a server offers besides tools.
 const (
 	kindResource = "mcp_resource"
 	kindPrompt   = "mcp_prompt"
 )
 
-// resourceTool describes a resource, or a template, for the rules: as a read-only tool whose name is the URI.
+// resourceTool describes a resource or a template to the rules as a read-only tool whose name is the URI.
 func resourceTool(server, uri string) *tenon.Tool {
 	return &tenon.Tool{Server: server, Remote: uri, Name: uri, Kind: kindResource,
 		Annotations: tenon.Annotations{ReadOnly: new(true), Idempotent: new(true)}}
@@ -29,17 +29,18 @@ func promptTool(server, name string) *tenon.Tool {
 	return t
 }
 
-// uriArguments are the arguments of reading a resource, as rules see them.
+// uriArguments returns the arguments that rules see when a resource is read.
 func uriArguments(uri string) json.RawMessage { return tenon.EventData(map[string]string{"uri": uri}) }
 
-// denies reports whether the rules deny a resource or a prompt to the principal. Nil arguments are not known.
+// denies reports whether the rules deny a resource or a prompt to the principal. If args is nil, the arguments are
+// unknown.
 func (d *door) denies(h *host.Host, t *tenon.Tool, args json.RawMessage) (reason string, denied bool) {
 	o := h.Approvals().Rules().JudgeTool(t, d.key.who, args)
 	return cmp.Or(o.Reason, "the rules deny it"), o.Verdict == tenon.Deny
 }
 
-// allow returns an error of code denied unless the rules allow the principal to read a resource or to get a prompt.
-// Nobody can be asked: only tool calls are parked.
+// allow returns an error of code denied unless the rules allow the principal to read a resource or to get a prompt. A
+// rule that asks also leads to this error, because only tool calls can wait for a person.
 func (d *door) allow(h *host.Host, t *tenon.Tool, args json.RawMessage) error {
 	o := h.Approvals().Rules().JudgeTool(t, d.key.who, args)
 	switch o.Verdict {
@@ -54,7 +55,7 @@ func (d *door) allow(h *host.Host, t *tenon.Tool, args json.RawMessage) error {
 	return nil
 }
 
-// filter removes what the rules deny to the principal.
+// filter removes the offers that the rules deny to the principal.
 func (o *offered) filter(d *door, h *host.Host) {
 	for server, of := range o.of {
 		of.prompts = slices.DeleteFunc(slices.Clone(of.prompts), func(p mcp.Prompt) bool {

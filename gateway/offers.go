@@ -24,13 +24,13 @@ import (
 const (
 	// askParallel is the largest number of servers that are asked for a list at a time.
 	askParallel = 8
-	// private are the members of an answer that say that no cache may keep it (2026-07-28). Older clients ignore them.
+	// private are the members of an answer that forbid caches to store it (2026-07-28). Older clients ignore them.
 	private = `"ttlMs":0,"cacheScope":"private"`
 	// codeNoResource is the error for a resource that does not exist (2025-11-25, resources).
 	codeNoResource = -32002
 )
 
-// offers answers what is asked about prompts, resources and completions; nil for any other method.
+// offers answers requests about prompts, resources and completions. It returns nil for any other method.
 func (d *door) offers(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	h := d.g.current()
 	var raw json.RawMessage
@@ -85,10 +85,10 @@ func (d *door) refusal(ctx context.Context, h *host.Host, params []byte, err err
 	return jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", text)
 }
 
-// listing makes the items of a list.
+// listing returns the items of a list.
 type listing func(*offered) []json.RawMessage
 
-// offered is what the servers of an endpoint offer beside tools, in the order of their names.
+// offered contains the prompts or the resources of the servers of an endpoint. names is sorted.
 type offered struct {
 	names []string
 	of    map[string]*serverOffer
@@ -100,7 +100,8 @@ type serverOffer struct {
 	resources []mcp.Resource
 }
 
-// reachable returns the servers whose prompts and resources an endpoint has: its servers, or all if it selects nothing.
+// reachable returns the servers whose prompts and resources belong to an endpoint. If the endpoint selects no servers,
+// all servers belong to it.
 func reachable(h *host.Host, e config.Endpoint) map[string]*servers.Server {
 	all := maps.Clone(h.Service().Connections())
 	maps.DeleteFunc(all, func(name string, s *servers.Server) bool {
@@ -110,7 +111,8 @@ func reachable(h *host.Host, e config.Endpoint) map[string]*servers.Server {
 	return all
 }
 
-// ask asks the servers for prompts or resources. A server that does not answer has none.
+// ask requests the prompts or the resources of the servers. A server that does not answer counts as a server without
+// any.
 func (d *door) ask(ctx context.Context, h *host.Host, prompts bool) (*offered, error) {
 	endpoint, err := endpointOf(h, d.key.endpoint)
 	if err != nil {
@@ -125,7 +127,7 @@ func (d *door) ask(ctx context.Context, h *host.Host, prompts bool) (*offered, e
 		work.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			// the status of the server has its error
+			// the error is part of the server's status
 			if prompts {
 				one.prompts, _ = s.Prompts(ctx)
 			} else {
@@ -138,7 +140,7 @@ func (d *door) ask(ctx context.Context, h *host.Host, prompts bool) (*offered, e
 	return o, ctx.Err()
 }
 
-// listed answers a list.
+// listed answers a request for a list.
 func (d *door) listed(ctx context.Context, h *host.Host, key string, items listing) (json.RawMessage, error) {
 	o, err := d.ask(ctx, h, key == "prompts")
 	if err != nil {
@@ -172,8 +174,8 @@ func joined(values []json.RawMessage) []byte {
 	return append(b, ']')
 }
 
-// promptNames returns the exposed names of prompts: the server's own, with the name of the server in front where two
-// servers have the same.
+// promptNames yields the prompts with their exposed names. This is the server's own name for the prompt. If two servers
+// have the same name, the name of the server precedes it.
 func (o *offered) promptNames(yield func(name, server string, p mcp.Prompt) bool) {
 	count := map[string]int{}
 	for _, s := range o.names {
@@ -205,7 +207,8 @@ func (o *offered) prompts() (list []json.RawMessage) {
 func (o *offered) resources() []json.RawMessage { return o.resourcesOf(false) }
 func (o *offered) templates() []json.RawMessage { return o.resourcesOf(true) }
 
-// resourcesOf returns the definitions of resources, or of templates. Of equal ones the first counts.
+// resourcesOf returns the definitions of the resources, or of the templates. Of several definitions with the same URI,
+// it returns the first.
 func (o *offered) resourcesOf(templates bool) (list []json.RawMessage) {
 	seen := map[string]bool{}
 	for _, s := range o.names {
@@ -298,7 +301,8 @@ func (d *door) read(ctx context.Context, h *host.Host, params []byte) (json.RawM
 	return append(member(b, "contents", joined(list)), '}'), nil
 }
 
-// findResource returns the first server with a resource or template that is looked for; resources come first.
+// findResource returns the first server with a resource or template for which is returns true. It looks at the
+// resources of all servers before the templates.
 func (d *door) findResource(ctx context.Context, h *host.Host, uri string, is func(mcp.Resource) bool) (string,
 	*servers.Server, error) {
 	o, err := d.ask(ctx, h, false)
@@ -320,7 +324,7 @@ func (d *door) findResource(ctx context.Context, h *host.Host, uri string, is fu
 // expression is an expression of a template of URIs (RFC 6570).
 var expression = lazyregexp.New(`\\\{[^{}]*\\\}`)
 
-// matches reports whether a URI can be made of a template: an expression may be any text.
+// matches reports whether a URI can be an expansion of a template. An expression matches any text.
 func matches(template, uri string) bool {
 	if len(template) > 2048 || len(uri) > 8192 {
 		return false
@@ -372,7 +376,7 @@ func (d *door) complete(ctx context.Context, h *host.Host, params []byte) (json.
 		"total": max(found.Total, len(found.Values)), "hasMore": found.More}})
 }
 
-// mentionsList returns the list that a notification of a server is about, "" if it is about none.
+// mentionsList returns the name of the list whose change a notification reports. It returns "" for other notifications.
 func mentionsList(n servers.Notification) string {
 	if n.List != "" {
 		return n.List

@@ -23,7 +23,7 @@ const (
 	keptFor = time.Hour
 )
 
-// callKey identifies equal calls of one principal, at whatever endpoint.
+// callKey returns the key of equal calls of one principal. It is the same at all endpoints.
 func callKey(who tenon.Principal, name string, args json.RawMessage) (string, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -32,8 +32,8 @@ func callKey(who tenon.Principal, name string, args json.RawMessage) (string, er
 	return same.Key()
 }
 
-// parkedRun returns the run of an equal call that is parked, "" if there is none. The store knows the calls that other
-// processes parked, also those from before a restart.
+// parkedRun returns the run of an equal call that is parked, or "" if there is none. It reads the store, which also has
+// the calls that other processes parked, including processes that have ended.
 func (d *door) parkedRun(ctx context.Context, key string) (string, error) {
 	d.recovered.Do(func() { d.recover(ctx) })
 	if run := d.g.parked.join(key); run != "" {
@@ -51,9 +51,9 @@ func (d *door) parkedRun(ctx context.Context, key string) (string, error) {
 	return row.ID, nil
 }
 
-// recover records the waiting calls of the principal whose process ended before it recorded them.
+// recover parks the waiting calls of the principal whose process ended before it could park them.
 func (d *door) recover(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTime) // the next call needs it too
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTime) // the next call needs the result too
 	defer cancel()
 	h := d.g.current()
 	err := h.Service().Storage().State().Parked().Waiting(ctx, d.key.who, func(run, name string, args json.RawMessage) {
@@ -70,14 +70,15 @@ func (d *door) recover(ctx context.Context) {
 	}
 }
 
-// parked has the calls that wait for a person, or that ended after their client had left with the advice to call again.
+// parked contains the calls that wait for a person, and the calls that ended after their client was advised to call
+// again.
 type parked struct {
 	mu    sync.Mutex
 	list  map[string]*parkedCall
-	turns map[string]*turn // of calls that are not decided yet
+	turns map[string]*turn // by key, for calls that are not decided yet
 }
 
-// turn lets equal calls pass one after the other, each when the one before is decided or parked.
+// turn lets equal calls begin one after the other. A call begins when the previous one is decided or parked.
 type turn struct {
 	free  chan struct{} // has one element if no call is being decided
 	users int
@@ -88,11 +89,11 @@ type parkedCall struct {
 	run       string
 	since     time.Time
 	followers int
-	advised   bool // a client left with the advice to call again, so that no departure cancels the run
+	advised   bool // a client was advised to call again, so the run stays even if all clients leave
 }
 
-// turn waits until no equal call is being decided. The caller calls the function that it returns when its own call is
-// decided; a second time does nothing. Errors: cancelled.
+// turn waits until no equal call is being decided. The caller must call the returned function when its own call is
+// decided. Further calls of this function do nothing. Errors: cancelled.
 func (p *parked) turn(ctx context.Context, key string) (decided func(), err error) {
 	p.mu.Lock()
 	if p.turns == nil {
@@ -122,7 +123,8 @@ func (p *parked) turn(ctx context.Context, key string) (decided func(), err erro
 	}
 }
 
-// join returns the run of an equal parked call, "" if there is none, and counts the caller as its follower.
+// join returns the run of an equal parked call and counts the caller as a follower of that run. It returns "" if there
+// is no such call.
 func (p *parked) join(key string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,8 +140,8 @@ func (p *parked) join(key string) string {
 	return c.run
 }
 
-// add notes that a run is parked, with the caller as its follower, unless it is known. Advised says that other clients
-// may want the result.
+// add records that a run is parked, with the caller as its follower, unless the run is recorded already. If advised is
+// set, other clients may fetch the result.
 func (p *parked) add(key, run string, advised bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +163,7 @@ func (p *parked) add(key, run string, advised bool) {
 	p.list[key] = &parkedCall{run: run, since: time.Now(), followers: 1, advised: advised}
 }
 
-// leave notes that a follower left with the advice to call again.
+// leave records that a follower left after it was advised to call again.
 func (p *parked) leave(key, run string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +173,8 @@ func (p *parked) leave(key, run string) {
 	}
 }
 
-// alone removes a follower whose client is gone. It reports whether nobody else will want the result.
+// alone removes a follower whose client is gone. It reports whether the result is of no use to any client: nobody else
+// follows the run, and no client was advised to call again.
 func (p *parked) alone(key, run string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +190,7 @@ func (p *parked) alone(key, run string) bool {
 	return true
 }
 
-// done notes that the result of a run was delivered, so that the next equal call is a new one. It reports whether the
+// done records that the result of a run was delivered, so that the next equal call is a new one. It reports whether the
 // run was parked.
 func (p *parked) done(key, run string) bool {
 	p.mu.Lock()
@@ -200,8 +203,8 @@ func (p *parked) done(key, run string) bool {
 	return true
 }
 
-// fetched records in the store that the result was delivered. If it cannot, an equal call gets the result again, which
-// is better than a second call.
+// fetched records in the store that the result was delivered. If this fails, an equal call gets the result again. That
+// is better than to make the call twice.
 func (f *following) fetched(ctx context.Context) {
 	h := f.g.current()
 	if err := h.Service().Storage().State().Parked().Fetched(ctx, f.key, f.run); err != nil {
@@ -209,8 +212,8 @@ func (f *following) fetched(ctx context.Context) {
 	}
 }
 
-// park records in the store that the run waits. If another process has already parked an equal call, f cancels its
-// own run and follows the run of that call.
+// park records in the store that the run waits. If another process has already parked an equal call, park cancels the
+// run of f and makes f follow the run of that call.
 func (f *following) park(ctx context.Context) error {
 	h := f.g.current()
 	run, err := h.Service().Storage().State().Parked().Park(ctx, f.key, f.run)
@@ -229,8 +232,8 @@ func (f *following) park(ctx context.Context) error {
 	return nil
 }
 
-// wait waits until a parked run can go on, and resumes it if no process works on it. After the time to park it returns
-// an error that says how the client gets the result.
+// wait waits until a parked run can continue, and resumes it if no process works on it. When the time to park is over,
+// it returns an error that advises the client to call again for the result.
 func (f *following) wait(ctx context.Context) error {
 	if err := f.park(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -246,7 +249,7 @@ func (f *following) wait(ctx context.Context) error {
 	end := time.NewTimer(f.g.parkTime())
 	defer end.Stop()
 	if answered != nil {
-		end.Stop() // the client knows that the call waits, and for what
+		end.Stop() // the client has the question, so it needs no advice yet
 	}
 	tell := time.NewTicker(tellEvery)
 	defer tell.Stop()
@@ -287,13 +290,13 @@ func (f *following) wait(ctx context.Context) error {
 	}
 }
 
-// advice tells the client what a call waits for.
+// advice returns a sentence for the client that says for what the call waits.
 func (f *following) advice() string {
 	return fmt.Sprintf("The call of '%s' waits for a person: tenon approvals allow %s", tenon.Visible(f.request.Name),
 		f.run)
 }
 
-// parkTime returns how long a call that waits holds its client.
+// parkTime returns how long the gateway holds the client of a waiting call.
 func (g *Gateway) parkTime() time.Duration {
 	return cmp.Or(g.cfg.Park, g.current().Service().Info().Config.Gateway.WithDefaults().Park)
 }

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// maxAsking bounds the prompts whose legacy servers wait for an answer of a modern client.
+	// maxAsking bounds the prompts for which a legacy server waits for the answer of a modern client.
 	maxAsking = 256
-	// askingTime is how long such a server waits.
+	// askingTime is the limit of such a wait.
 	askingTime = 10 * time.Minute
-	// maxPromptRounds bounds how often a modern server asks a legacy client for one prompt.
+	// maxPromptRounds bounds how often a legacy client is asked for one prompt of a modern server.
 	maxPromptRounds = 10
-	// askingPrefix begins the requestState of such a question. Servers made all other states.
+	// askingPrefix begins a requestState that the gateway made for a prompt. States without it come from servers.
 	askingPrefix = "prompt_"
 )
 
-// asking has the prompts whose legacy servers wait for an answer of a modern client.
+// asking contains the prompts for which a legacy server waits for the answer of a modern client.
 type asking struct {
 	mu   sync.Mutex
 	open map[string]*openAsk // by requestState
 }
 
-// askedPrompt is a prompts/get under way, whose server asks.
+// askedPrompt is a prompts/get request under way whose server may ask the client.
 type askedPrompt struct {
 	door   *door
 	name   string
@@ -44,14 +44,14 @@ type askedPrompt struct {
 	err    error
 }
 
-// promptAsk is one question of the server.
+// promptAsk is one question of the server during prompts/get.
 type promptAsk struct {
 	request json.RawMessage
 	answer  chan json.RawMessage
 }
 
-// askPrompt gets a prompt from a server for the client of the request, which answers the server's questions. The client
-// and the server may be of different eras.
+// askPrompt gets a prompt from a server for the client of the request. The client answers the questions of the server.
+// The client and the server may be of different eras.
 func (d *door) askPrompt(ctx context.Context, s *servers.Server, exposed, remote string, args map[string]string) (
 	json.RawMessage, error) {
 	r := mcp.RequestOf(ctx)
@@ -70,7 +70,8 @@ func (d *door) askPrompt(ctx context.Context, s *servers.Server, exposed, remote
 	return d.beginPrompt(ctx, s, caller, exposed, remote, args)
 }
 
-// promptRounds gets a prompt for a legacy client, which is asked what a modern server needs.
+// promptRounds gets a prompt for a legacy client. If a modern server needs input, its questions are sent to the client
+// as requests.
 func (d *door) promptRounds(ctx context.Context, s *servers.Server, r *mcp.ToolRequest, remote string,
 	args map[string]string) (json.RawMessage, error) {
 	caller := mcp.CallerOf(ctx)
@@ -121,7 +122,7 @@ func (d *door) beginPrompt(ctx context.Context, s *servers.Server, caller *mcp.C
 	return d.g.asking.wait(ctx, p)
 }
 
-// ask passes a question of the server on to the client that waits.
+// ask passes a question of the server to the request of the client that waits for the prompt.
 func (p *askedPrompt) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	request := append(member(text([]byte{'{'}, "method", method), "params", params), '}')
 	q := promptAsk{request, make(chan json.RawMessage, 1)}
@@ -138,7 +139,7 @@ func (p *askedPrompt) ask(ctx context.Context, method string, params json.RawMes
 	}
 }
 
-// wait returns the prompt, or the question of the server as a result.
+// wait waits for the prompt or for the next question of the server. It returns either as a result.
 func (a *asking) wait(ctx context.Context, p *askedPrompt) (json.RawMessage, error) {
 	select {
 	case <-p.done:
@@ -164,7 +165,7 @@ func (a *asking) wait(ctx context.Context, p *askedPrompt) (json.RawMessage, err
 	}
 }
 
-// openAsk is a question that a client has, and has not answered.
+// openAsk is a question that was sent to a client and is not answered yet.
 type openAsk struct {
 	p *askedPrompt
 	q promptAsk
@@ -177,19 +178,20 @@ func (a *asking) take(state string) {
 	delete(a.open, state)
 }
 
-// key returns the key of the question towards the client.
+// key returns the key of the question in the requests to the client.
 func (q *promptAsk) key() string {
 	params := rawjson.Field(q.request, "params")
 	return cmp.Or(rawjson.String(rawjson.Field(rawjson.Field(params, "_meta"), keyMember)), "question")
 }
 
-// needs returns the question as a result.
+// needs returns the result of type input_required that contains the question.
 func (q *promptAsk) needs(state string) json.RawMessage {
 	b := append([]byte(`{"resultType":"input_required","inputRequests":`), member([]byte{'{'}, q.key(), q.request)...)
 	return append(text(append(b, '}'), "requestState", state), '}')
 }
 
-// continuePrompt gives the answer of a modern client to the server that asked, and returns the prompt.
+// continuePrompt passes the answer of a modern client to the server that asked, and returns the prompt or the next
+// question.
 func (d *door) continuePrompt(ctx context.Context, r *mcp.ToolRequest, exposed string) (json.RawMessage, error) {
 	a := &d.g.asking
 	a.mu.Lock()

@@ -29,7 +29,7 @@ const (
 // RelayConfig configures [Relay].
 type RelayConfig struct {
 	URL     string            // of the endpoint
-	Network http.RoundTripper // reaches it; nil: the network
+	Network http.RoundTripper // transport to it; if nil, the default
 	// Restart is how long a message waits for an endpoint that is started again. 0 means 15 seconds.
 	Restart time.Duration
 }
@@ -107,7 +107,7 @@ func (r *relay) take(ctx context.Context, raw []byte, m jsonrpc.Message) {
 		r.modern, r.handshake = false, raw
 		r.http.SetProtocol("", false)
 	}
-	ended := r.modern && m.Method == "notifications/cancelled" // the end of the exchange says it
+	ended := r.modern && m.Method == "notifications/cancelled" // cancelling the exchange notifies the server
 	if ended {
 		if cancel := r.open[string(rawjson.Field(m.Params, "requestId"))]; cancel != nil {
 			cancel()
@@ -126,7 +126,7 @@ func (r *relay) take(ctx context.Context, raw []byte, m jsonrpc.Message) {
 	if !m.IsRequest() {
 		r.work.Go(func() {
 			defer func() { <-r.slots }()
-			_ = r.persist(ctx, m.Method, func() error { return r.http.Send(ctx, out) }) // nobody waits for an answer
+			_ = r.persist(ctx, m.Method, func() error { return r.http.Send(ctx, out) }) // it gets no answer
 		})
 		return
 	}
@@ -146,7 +146,7 @@ func (r *relay) take(ctx context.Context, raw []byte, m jsonrpc.Message) {
 	})
 }
 
-// nameIn returns the name or URI that a request contains in its params and, in the modern era, also in its headers.
+// nameIn returns the name or URI in the params of a request. The modern era requires the same value in a header.
 func nameIn(m jsonrpc.Message) string {
 	key := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
 	if key == "" {
@@ -168,7 +168,7 @@ func (r *relay) exchange(ctx, whole context.Context, m jsonrpc.Message, out json
 			if answered && m.Method == "initialize" && a.Result != nil {
 				r.began(rawjson.String(rawjson.Field(a.Result, "protocolVersion")))
 			}
-			_ = r.client.Send(ctx, jsonrpc.Outgoing{Body: body}) // a client that is gone ends the relay by itself
+			_ = r.client.Send(ctx, jsonrpc.Outgoing{Body: body}) // if the client is gone, the relay ends by itself
 			return answered
 		})
 	})
@@ -180,7 +180,7 @@ func (r *relay) exchange(ctx, whole context.Context, m jsonrpc.Message, out json
 	}
 }
 
-// explained returns the error that a client gets for a request without an answer.
+// explained returns the error for the client of a request that got no answer.
 func (r *relay) explained(err error) *jsonrpc.Error {
 	var rpc *jsonrpc.Error
 	if errors.As(err, &rpc) {
@@ -195,17 +195,17 @@ func (r *relay) explained(err error) *jsonrpc.Error {
 
 // fail answers a request with an error.
 func (r *relay) fail(ctx context.Context, id []byte, e *jsonrpc.Error) {
-	_ = r.client.Send(ctx, jsonrpc.Outgoing{Body: jsonrpc.AppendError(nil, id, e)}) // who is gone needs no answer
+	_ = r.client.Send(ctx, jsonrpc.Outgoing{Body: jsonrpc.AppendError(nil, id, e)}) // fails only if the client is gone
 }
 
-// began notes the revision that a legacy session speaks.
+// began records the protocol revision of a legacy session.
 func (r *relay) began(version string) {
 	if mcp.IsLegacy(version) {
 		r.http.SetProtocol(version, false)
 	}
 }
 
-// persist repeats send as long as the message certainly did not arrive, for the time that a restart may take.
+// persist calls send again while the message certainly did not arrive, for the time that a restart may take.
 func (r *relay) persist(ctx context.Context, method string, send func() error) error {
 	for end := time.Now().Add(r.restart); ; {
 		session := r.http.Session()
@@ -276,7 +276,7 @@ func (r *relay) listen(ctx context.Context) {
 	r.listens = true
 	r.work.Go(func() {
 		deliver := func(body []byte) bool {
-			_ = r.client.Send(ctx, jsonrpc.Outgoing{Body: body}) // a client that is gone ends the relay by itself
+			_ = r.client.Send(ctx, jsonrpc.Outgoing{Body: body}) // if the client is gone, the relay ends by itself
 			return false
 		}
 		_ = r.http.Listen(ctx, func(error) {}, deliver) // it ends with the relay

@@ -16,7 +16,8 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// The tools of an endpoint in mode search. A tool of a server with such a name is reached through call_tool.
+// The tools that clients see at an endpoint in mode search. A server's tool with one of these names is called through
+// call_tool.
 const (
 	findTool = "find_tools"
 	callTool = "call_tool"
@@ -25,9 +26,9 @@ const (
 const (
 	// maxQuery bounds the words of a search, in characters.
 	maxQuery = 2000
-	// searchedServers bounds the servers that the description of find_tools names.
+	// searchedServers bounds the servers in the description of find_tools.
 	searchedServers = 40
-	// aboutServer bounds what it says about each, in characters.
+	// aboutServer bounds the description of each of these servers, in characters.
 	aboutServer = 80
 )
 
@@ -41,7 +42,8 @@ const findSchema = `{"type":"object","properties":{"query":{"type":"string","des
 	`in a few words of any language, such as: read a file"},"server":{"type":"string","description":"Only tools of ` +
 	`this server"}},"required":["query"],"additionalProperties":false}`
 
-// searching is a [door] as the source of tools: at an endpoint in mode search, clients get two tools for all others.
+// searching is a [door] that serves an endpoint in mode search. Clients get two tools, through which they find and call
+// all others.
 type searching struct{ *door }
 
 // List implements [mcp.ToolSource].
@@ -57,7 +59,7 @@ func (d searching) List(ctx context.Context) ([]json.RawMessage, error) {
 	}
 	down := downOf(ctx, h)
 	var pinned []json.RawMessage
-	found := map[string]int{} // tools that are to be found, by server
+	found := map[string]int{} // number of searchable tools, by server
 	for _, t := range seen.tools() {
 		switch {
 		case !shows(h, endpoint, t):
@@ -155,7 +157,7 @@ func (s sight) search(ctx context.Context, h *host.Host, query string, most int)
 	return list[:min(most, len(list))]
 }
 
-// aboutFound describes find_tools, with the servers of the tools that it finds.
+// aboutFound returns the description of find_tools, which names the servers of the searchable tools.
 func aboutFound(h *host.Host, found map[string]int) string {
 	n := 0
 	var list []string
@@ -205,7 +207,8 @@ func (d searching) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessag
 		meant(inner.Name, seen.names())))
 	if all, err := d.all(ctx, h); err == nil {
 		if t, ok := all.lookup(inner.Name); ok && endpoint.Has(t) {
-			// The rules deny it. The journal has the attempt, and the client does not learn that there is such a tool.
+			// The rules deny the tool. The journal records the attempt, but the client does not learn that the tool
+			// exists.
 			raw, err := d.door.Call(ctx, inner)
 			if err == nil && string(rawjson.Field(raw, "isError")) != "true" {
 				return raw, nil // the rules have changed in between
@@ -215,7 +218,7 @@ func (d searching) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessag
 	return h.Service().Callers().Mask(none), nil
 }
 
-// innerCall returns the request for the tool that call_tool is to call. Errors: invalid.
+// innerCall returns the request for the tool that the arguments of call_tool name. Errors: invalid.
 func innerCall(r *mcp.ToolRequest) (*mcp.ToolRequest, error) {
 	inner := *r
 	inner.Name, inner.Arguments = "", json.RawMessage("{}")
@@ -243,7 +246,7 @@ func innerCall(r *mcp.ToolRequest) (*mcp.ToolRequest, error) {
 	return &inner, nil
 }
 
-// find answers find_tools: the definitions of the tools that fit, the best first.
+// find answers find_tools with the definitions of the matching tools, best first.
 func (d *door) find(ctx context.Context, h *host.Host, seen sight, args []byte) (json.RawMessage, error) {
 	query, ok := rawjson.ParseString(rawjson.Field(args, "query"))
 	if !ok || strings.TrimSpace(query) == "" {
@@ -277,12 +280,12 @@ func (d *door) find(ctx context.Context, h *host.Host, seen sight, args []byte) 
 	return h.Service().Callers().Mask(append(member(b, "structuredContent", structured), '}')), nil
 }
 
-// failed returns an error as the result of a tool.
+// failed returns an error as a tool result.
 func failed(err error) []byte {
 	return append(text([]byte(`{"content":[{"type":"text"`), "text", err.Error()), `}],"isError":true}`...)
 }
 
-// meant says which name was probably meant.
+// meant returns the end of an error about an unknown name: a similar name, or the advice to search.
 func meant(given string, names []string) string {
 	if best := tenon.Nearest(given, names); best != "" {
 		return fmt.Sprintf("; did you mean '%s'?", best)

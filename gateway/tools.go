@@ -10,11 +10,12 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// unavailableKey marks, in the _meta of a tool, that its server could not be reached; the value says why.
+// unavailableKey is the member of a tool's _meta that marks a tool whose server could not be reached. The value is the
+// reason.
 const unavailableKey = "tenonhq.github.io/unavailable"
 
-// List implements [mcp.ToolSource]: the tools of the catalog that the rules do not deny to the principal. The tools of
-// a server that cannot be reached are listed as they were last known, and marked.
+// List implements [mcp.ToolSource]. It returns the tools of the catalog that the rules do not deny to the principal.
+// For a server that cannot be reached, it returns the tools of the last listing, and marks them.
 func (d *door) List(ctx context.Context) ([]json.RawMessage, error) {
 	h := d.g.current()
 	endpoint, err := endpointOf(h, d.key.endpoint)
@@ -50,7 +51,7 @@ func (d *door) List(ctx context.Context) ([]json.RawMessage, error) {
 	if len(lost) > 0 {
 		known, err := h.Tools().Known(ctx)
 		if err != nil {
-			known = snapshot // the others are there
+			known = snapshot // without the last listings
 		}
 		for _, t := range known.Tools() {
 			if why := lost[t.Server]; why != nil {
@@ -60,13 +61,14 @@ func (d *door) List(ctx context.Context) ([]json.RawMessage, error) {
 	}
 	sum := digestOf(list)
 	d.noteSum("tools", "tools", sum)
-	if len(lost) == 0 && d.g.current() == h { // what is known of lost servers is not part of the snapshot
+	if len(lost) == 0 && d.g.current() == h { // the last listings of lost servers are not part of the snapshot
 		d.g.lists.keep(d.key, &keptList{state: state, down: down, tools: list, sum: sum})
 	}
 	return list, nil
 }
 
-// downOf returns why servers cannot be reached at the moment, by name. Their tools are known from before.
+// downOf returns the servers that cannot be reached at the moment, with the reasons. Tools of these servers are listed
+// from an earlier listing.
 func downOf(ctx context.Context, h *host.Host) map[string]string {
 	all, err := h.Servers().List(ctx)
 	if err != nil {
@@ -84,8 +86,8 @@ func downOf(ctx context.Context, h *host.Host) map[string]string {
 	return down
 }
 
-// unreached returns the servers that could not be asked for their tools. Servers whose tools are held back, for example
-// because they differ from their pins, are not among them.
+// unreached returns the errors of servers that could not be asked for their tools. It omits servers whose tools are
+// held back, for example because they differ from their pins.
 func unreached(problems []host.Problem) map[string]error {
 	lost := map[string]error{}
 	for _, p := range problems {
@@ -98,8 +100,8 @@ func unreached(problems []host.Problem) map[string]error {
 	return lost
 }
 
-// definition returns a tool as an MCP client sees it: the texts, schemas and annotations of the catalog, and all other
-// members as the server sent them. Why says that the tool's server could not be reached.
+// definition returns a tool as an MCP client sees it. It has the texts, schemas and annotations of the catalog. All
+// other members are unchanged. If the tool's server could not be reached, why is the reason.
 func definition(t *tenon.Tool, why string) []byte {
 	b := text([]byte{'{'}, "name", t.Name)
 	if t.Title != "" {
@@ -137,7 +139,7 @@ func definition(t *tenon.Tool, why string) []byte {
 	return append(b, '}')
 }
 
-// annotations returns the annotations that count, with members that tenon does not know as the server sent them.
+// annotations returns the effective annotations of a tool. Members that tenon does not know are unchanged.
 func annotations(t *tenon.Tool) []byte {
 	b := []byte{'{'}
 	if t.Annotations.Title != "" {
@@ -176,7 +178,7 @@ func text(b []byte, key, value string) []byte {
 	return member(b, key, rawjson.AppendString(nil, value))
 }
 
-// with returns an object with a member added; anything but an object counts as an empty one.
+// with returns an object with an additional member. A value that is not an object counts as an empty object.
 func with(object []byte, key string, value []byte) []byte {
 	b := []byte{'{'}
 	for k, v := range rawjson.Members(object) {

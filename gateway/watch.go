@@ -42,8 +42,9 @@ func (d *door) watch(ctx context.Context, uri string) (stop func(), err error) {
 	return stop, nil
 }
 
-// follow subscribes to a resource at its server, and calls updated with the URI of each update until stop is called.
-// A subscription that had to be made again counts as an update. It returns when the server has accepted.
+// follow subscribes to a resource at its server, and calls updated with the URI of each update until stop is called. A
+// renewed subscription counts as an update, because updates may have been missed. It returns when the server has
+// accepted the subscription.
 func (d *door) follow(ctx context.Context, uri string, s *servers.Server, updated func(uri string)) (stop func(),
 	err error) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -82,7 +83,7 @@ func (d *door) follow(ctx context.Context, uri string, s *servers.Server, update
 	return stop, nil
 }
 
-// observe notes the lists that a subscription is about, so that the first change after it is noticed. See
+// observe records the lists to which a client subscribes, so that the first change after that is detected. See
 // [mcp.ServerConfig.Observe].
 func (d *door) observe(ctx context.Context, method string, params []byte) error {
 	if method != "subscriptions/listen" {

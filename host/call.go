@@ -42,7 +42,7 @@ func CallTool(ctx context.Context, h interface {
 // ToolCall is a request to call a tool.
 type ToolCall struct {
 	Name      string          // the exposed name, or SERVER.REMOTE
-	Arguments json.RawMessage // an object; empty: none
+	Arguments json.RawMessage // an object; empty means no arguments
 	// Words are arguments that a person wrote on a command line. They replace Arguments; see [catalog.ReadWords].
 	Words     []catalog.Word
 	Principal tenon.Principal // empty: the local user

@@ -14,10 +14,10 @@ import (
 
 // Fork says where a new session leaves another one. The zero value is the end of the session that was used last.
 type Fork struct {
-	Session string // see [Sessions.Get]; empty: the session of the run in At, otherwise the last one
+	Session string // see [Sessions.Get]; if empty, the session of At's run, else the last one
 	// At is the last shared message: its number (see [Transcripts.Messages]), or RUN:SEQ, a run of the session and the
-	// number of one of its events. Empty: all messages. If the session's run is still at work, calls without a result,
-	// and everything after them, are left out.
+	// number of one of its events. If empty, all messages are shared. If the session's run is still at work, calls
+	// without a result, and everything after them, are left out.
 	At    string
 	Title string // empty: the title of the session
 }

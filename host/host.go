@@ -70,7 +70,7 @@ type Config struct {
 	// process. Nothing of it is stored. An error fails the call.
 	Overlay func(ctx context.Context, who tenon.Principal, server string) (servers.Overlay, error)
 	// Toolsets adds tools of the program, by server name, which no configured server has. [tenon.Tool.Name] is the name
-	// that models see; empty: Remote. A panic in a toolset fails the call and not the process.
+	// that models see. If it is empty, they see Remote. A panic in a toolset fails the call and not the process.
 	Toolsets map[string]tenon.Toolset
 	// Functions adds functions of the program as tools; see [NewFunction].
 	Functions []Function

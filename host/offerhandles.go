@@ -77,9 +77,9 @@ type Tools interface {
 	// Start begins a tool call as a run; see [CallTool] and [FollowCall].
 	Start(ctx context.Context, c ToolCall) (tenon.Run, error)
 	// Add offers the tools of a toolset from the next run on, under the name of a server. [tenon.Tool.Name] is the name
-	// that models see; empty: Remote. Tools that were there before keep their names: in a clash, the added tool gets
-	// the name of its server in front. Errors: config (the name is taken or invalid, a rule with tool.name becomes
-	// ambiguous).
+	// that models see. If it is empty, they see Remote. Tools that were there before keep their names: in a clash, the
+	// added tool gets the name of its server in front. Errors: config (the name is taken or invalid, a rule with
+	// tool.name becomes ambiguous).
 	Add(ctx context.Context, name string, t tenon.Toolset) error
 	// Pins returns the pinned definitions.
 	Pins() Pins

@@ -22,8 +22,8 @@ import (
 // Question is a question to an agent. Only Text is required.
 type Question struct {
 	Text    string
-	Agent   string // an entry of agents; empty: the session's, else "default", or the only one
-	Session string // a session to continue (see [Sessions.Get]); empty: a new one
+	Agent   string // an entry of agents; if empty, the session's, else "default", or the only one
+	Session string // a session to continue (see [Sessions.Get]); if empty, a new one
 	Fork    bool   // asks in a fork of Session (see [Fork]), which may be at work
 	Model   string // replaces the agent's model, see [Config.Model]
 	NoTools bool
@@ -34,16 +34,16 @@ type Question struct {
 	Output json.RawMessage
 	// History precedes the question in a new session: see [ReadConversation].
 	History    []*tenon.Message
-	ToolChoice string   // auto, any, none or exposed names, see [tenon.ParseChoice]; empty: the agent's
+	ToolChoice string   // auto, any, none or exposed names, see [tenon.ParseChoice]; if empty, the agent's
 	MaxTurns   int      // 0: the agent's
-	Groups     []string // groups of tools to use; nil: the agent's
-	State      string   // initial state of the agent; empty: the conversation's, else the agent's
-	Mode       string   // native or react; empty: the agent's
+	Groups     []string // groups of tools to use; if nil, the agent's
+	State      string   // initial state of the agent; if empty, the conversation's, else the agent's
+	Mode       string   // native or react; if empty, the agent's
 	// System is text that follows the agent's instructions.
 	System string
 	// Sampling has the sampling parameters of the model; nil means as configured.
 	Sampling  *agent.Sampling
-	Principal tenon.Principal // the owner of the run; empty: the local user
+	Principal tenon.Principal // the owner of the run; if empty, the local user
 	// Data are tables that the agent can query and pass to tools: Arrow files or streams. The agent's own tables
 	// precede them.
 	Data [][]byte
@@ -84,7 +84,7 @@ type Question struct {
 
 	schedule       string // the schedule that asks, and its time
 	asked          string // digest of the request with the key
-	id, newSession string // ids of the run and its new session; empty: random ones
+	id, newSession string // ids of the run and its new session; if empty, random ones
 	called         bool   // another agent asks, which may use hidden servers
 	own            int    // how many tables of Data, at its start, come from the agent's configuration
 

@@ -38,9 +38,9 @@ const (
 // StatsQuery selects what Stats counts.
 type StatsQuery struct {
 	By        string          // one of [StatsBy]
-	Per       string          // counts for each hour or day in which runs began: [PerHour], [PerDay]; empty: in total
+	Per       string          // [PerHour] or [PerDay] in which runs began, to count them separately; if empty, in total
 	Since     time.Time       // only runs that began at this time or later; zero: all
-	Principal tenon.Principal // only runs of this principal; empty: of all
+	Principal tenon.Principal // only runs of this principal; if empty, of all
 	// Behind, if set, receives the number of runs that the counts leave out: counting them would take too long now, or
 	// their journals cannot be read. It is not called if there are none.
 	Behind func(runs int)

@@ -21,7 +21,7 @@ type WorkflowCall struct {
 	// Name selects a configured workflow, by the name of its tool, if Workflow is not set.
 	Name      string
 	Workflow  Workflow
-	Params    json.RawMessage   // a JSON object; empty: {}
+	Params    json.RawMessage   // a JSON object; empty means {}
 	Inputs    map[string][]byte // Arrow files or streams, by port
 	Principal tenon.Principal   // empty: the local user
 	// Grant is the name of the person who allowed the steps beforehand. If empty, steps ask for approval.
@@ -31,7 +31,7 @@ type WorkflowCall struct {
 	// Credentials are the caller's own credentials for servers; see [Callers.Accept].
 	Credentials Credentials
 
-	id, schedule string // id of the run, empty: a random one; the schedule that starts it, and its time
+	id, schedule string // id of the run (if empty, a random one); the schedule that starts it, and its time
 }
 
 func (h workflowsHandle) Start(ctx context.Context, c WorkflowCall) (tenon.Run, error) {

@@ -10,9 +10,9 @@ import (
 const maxAbandoned = 1024
 
 // abandoned remembers the runs whose clients disconnected before the answer, by the digest of their requests. The SDKs
-// of OpenAI and Anthropic repeat a request after their own timeout. They send no Idempotency-Key then, only the number
-// of the attempt in X-Stainless-Retry-Count. So a repeated request finds the run of the attempt before. The zero value
-// is empty. It is safe for concurrent use.
+// of OpenAI and Anthropic repeat a request after their own timeout. They do not send an Idempotency-Key then, but only
+// the number of the attempt in X-Stainless-Retry-Count. Through abandoned, the repeated request finds the run of the
+// previous attempt. The zero value is empty. It is safe for concurrent use.
 type abandoned struct {
 	mu   sync.Mutex
 	list []abandonedRun // oldest first

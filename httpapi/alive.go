@@ -15,12 +15,12 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// A process that is stopped (SIGSTOP, a frozen container, a debugger) or stuck accepts connections and answers nothing.
-// Answers may take long for good reasons, so a timeout of the request would be wrong. Instead the client asks for
-// /healthz meanwhile, which a working process answers at once.
+// A process that is stopped (SIGSTOP, a frozen container, a debugger) or stuck accepts connections but never answers. A
+// timeout of the request would not help, because an answer may take long for good reasons. Instead the client requests
+// /healthz while it waits. A working process answers that request at once.
 
 const (
-	// aliveAfter is how long a client waits before it asks, and between two questions.
+	// aliveAfter is how long a client waits before it requests /healthz, and between two such requests.
 	aliveAfter = 2 * time.Second
 	// alivePatience is how long an answer to /healthz may take. The process is stuck after aliveTries failures in
 	// sequence, so that a busy machine is not mistaken for a stuck process.
@@ -39,8 +39,8 @@ type pulse struct {
 	pid      atomic.Int64 // of the process at the other end of a unix socket; 0 if unknown
 }
 
-// check asks for /healthz. It returns an error of code timeout if the process is stuck, and nil for every other
-// failure: the request itself reports those.
+// check requests /healthz. If the process is stuck, it returns an error of code timeout. It returns nil for every other
+// failure, because the request itself reports it.
 func (p *pulse) check(ctx context.Context) error {
 	for range aliveTries {
 		err := p.ask(ctx)
@@ -73,7 +73,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &n) && n.Timeout()
 }
 
-// stuck is the error about a process that does not answer.
+// stuck returns the error about a process that does not answer.
 func (p *pulse) stuck() error {
 	pid := p.pid.Load()
 	if pid == 0 {
@@ -89,7 +89,8 @@ func (p *pulse) stuck() error {
 	return tenon.Errorf(tenon.CodeTimeout, "%s (process %d) does not answer: %s; %s", p.whose, pid, why, remedy)
 }
 
-// watch cancels a request whose process is stuck. The caller calls stop once; it waits for the end of the watch.
+// watch cancels a request if its process is stuck. The caller must call stop once. stop waits until the watch has
+// ended.
 func (p *pulse) watch(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
 	ctx, end := context.WithCancel(ctx)
 	var done sync.WaitGroup
@@ -133,7 +134,7 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// stuckCause returns the error for which the watch cancelled a request, or nil if it did not.
+// stuckCause returns the error with which the watch cancelled a request. It returns nil if the watch did not cancel it.
 func stuckCause(ctx context.Context) error {
 	var e *tenon.Error
 	if cause := context.Cause(ctx); errors.As(cause, &e) && e.Code == tenon.CodeTimeout {
@@ -142,8 +143,8 @@ func stuckCause(ctx context.Context) error {
 	return nil
 }
 
-// send sends a request to a process that may be stuck. A process on the same
-// machine has to answer before a request that has an effect, so that the request does not come into effect later.
+// send sends a request to a process that may be stuck. Before a request that has an effect, a process on the same
+// machine must answer /healthz. Otherwise the request could take effect later, when the process continues.
 func (c *Client) send(req *http.Request) (*http.Response, error) {
 	if c.pulse == nil {
 		return c.http.Do(req)
@@ -168,16 +169,16 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// Watch returns a context that is cancelled if the process at the other end is stuck, for work that waits for this
-// process by other ways than a request. [Stuck] returns the reason. The caller calls stop once.
+// Watch returns a context that is cancelled if the process at the other end is stuck. It is for work that waits for the
+// process without a request. [Stuck] returns the reason of the cancellation. The caller must call stop once.
 func (c *Client) Watch(ctx context.Context) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	end := c.pulse.watch(watched, cancel)
 	return watched, func() { end(); cancel(nil) }
 }
 
-// Stuck returns the error, of code timeout, for which a context of [Client.Watch] was cancelled. It returns nil if it
-// was not.
+// Stuck returns the error, of code timeout, with which a context of [Client.Watch] was cancelled. It returns nil if the
+// watch did not cancel the context.
 func Stuck(watched context.Context) error { return stuckCause(watched) }
 
 // Check returns an error of code timeout if the process at the other end is stuck.

@@ -85,7 +85,7 @@ func encode(v any) ([]byte, error) {
 
 // decode decodes the body of the request, one JSON object, into the struct v. Member names must match exactly and be
 // unique. The native API refuses unknown members. The other APIs ignore them, because their clients send parameters of
-// other vendors. If optional, a missing body is no error.
+// other vendors. If optional is set, the body may be missing.
 func (c *call) decode(v any, optional bool) error {
 	if len(c.body) == 0 {
 		if optional {
@@ -106,7 +106,7 @@ func (c *call) decode(v any, optional bool) error {
 	return nil
 }
 
-// misfit describes a decoding error in JSON's terms, without names of Go types.
+// misfit describes a decoding error in terms of JSON, without the names of Go types.
 func misfit(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {

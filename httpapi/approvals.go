@@ -113,7 +113,7 @@ func (c *call) settle(id string, r DecideRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := c.give(run.ID); err != nil { // before the decision, so that the decided run can resume
+	if err := c.give(run.ID); err != nil { // before the decision, because the decision can resume the run
 		return err
 	}
 	won, mine, err := c.h.Approvals().Decide(c.ctx(), run.ID, r.Step, ruling)
@@ -130,8 +130,9 @@ func (c *call) settle(id string, r DecideRequest) error {
 	return c.answer(http.StatusOK, d)
 }
 
-// goOn resumes a run after a decision, unless it has ended or a process already works on it. It returns the run's row.
-// A process that holds the run only to record another decision does not work on it, and Resume waits for its end.
+// goOn resumes a run after a decision, unless it has ended or a process works on it. It returns the run's row. A
+// process that holds the run only to record another decision does not work on it; Resume waits until that process has
+// finished.
 func (c *call) goOn(id string) (tenon.Run, error) {
 	run, err := c.runOf(id)
 	if err != nil || run.State.Ended() {

@@ -16,8 +16,8 @@ type FileInput struct {
 	Data []byte `json:"data"` // in base64
 }
 
-// attached returns files, and resources read from servers, as parts of a question. The size of the files needs no
-// limit here, because the request's body has one.
+// attached returns files, and resources that it reads from servers, as parts of a question. It does not limit the size
+// of the files, because the body of the request is limited.
 func (c *call) attached(files []FileInput, resources []ReadRequest) ([]tenon.Part, error) {
 	if n := len(files) + len(resources); n > maxAttached {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "%d files and resources; %d is the limit of one question", n,

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// changesEvery is the shortest time between two notices of one stream. Clients reload the named topics at each
-	// notice, so more would load the process.
+	// changesEvery is the shortest time between two notices of one stream. Clients reload the named topics after each
+	// notice, so more notices would cause too much load.
 	changesEvery = 250 * time.Millisecond
-	// lookEvery is the interval at which a stream polls the states of the servers, which send no notifications.
+	// lookEvery is the interval at which a stream polls the states of the servers. State changes cause no
+	// notifications.
 	lookEvery = time.Second
 )
 
@@ -85,8 +86,8 @@ func (c *call) changes() error {
 	}
 }
 
-// edits returns a number that changes with the configuration and with the proposals that wait for the owner. It is 0
-// for other callers.
+// edits returns a number that changes with the configuration and with the proposals that wait for the owner. For
+// callers other than the owner, it returns 0.
 func (c *call) edits() uint64 {
 	if c.cfg.Editor == nil || !c.caller.Owner {
 		return 0

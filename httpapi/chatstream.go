@@ -16,14 +16,14 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// place is a position in the answer of a run: the number of its last stored event, and how many bytes of the current
-// turn's text follow it.
+// place is a position in the answer of a run. It consists of the number of the last stored event before it, and of the
+// number of bytes of the current turn's text between that event and the position.
 type place struct {
 	seq  uint64
 	said int
 }
 
-// id returns the id of a server-sent event after which a client can continue: RUN:SEQ.BYTES.
+// id returns the id of a server-sent event, RUN:SEQ.BYTES. A client can continue after an event with such an id.
 func (p place) id(run string) string { return fmt.Sprintf("%s:%d.%d", run, p.seq, p.said) }
 
 // readPlace parses the id of an event.
@@ -51,8 +51,8 @@ func (c *call) chatStream() error {
 	return c.streamChat(q.Message, run, place{seq: after})
 }
 
-// chatAgain continues the stream of a run, after the event in Last-Event-ID. Without that header, the run is ?run=, and
-// the stream begins with its first event.
+// chatAgain continues the stream of a run after the event in Last-Event-ID. Without this header, it streams the run in
+// ?run= from its first event.
 func (c *call) chatAgain() error {
 	id, from := c.req.URL.Query().Get("run"), place{}
 	if last := c.req.Header.Get("Last-Event-ID"); last != "" {
@@ -155,7 +155,8 @@ func (c *call) sendCall(calls *view.Run, e tenon.Event, send func(string, any) e
 	return nil
 }
 
-// callsBefore folds the events of a run up to a number, so that later events find the names of their calls.
+// callsBefore folds the events of a run up to the number seq. Later events of the stream can then be completed with the
+// names of their calls.
 func (c *call) callsBefore(run string, seq uint64) (*view.Run, error) {
 	r := &view.Run{}
 	for after := uint64(0); after < seq; {
@@ -217,10 +218,10 @@ const (
 	busySteer  = "steer"
 )
 
-// queueBeat is how often a queued message looks whether its session is at rest.
+// queueBeat is the interval at which a queued message checks whether its session is at rest.
 const queueBeat = 500 * time.Millisecond
 
-// joinBusy is join for a session that may have a run at work. busy says what happens then.
+// joinBusy is join for a session that may have an unfinished run. busy determines the behaviour in this case.
 func (c *call) joinBusy(q host.Question, busy string) (run tenon.Run, after uint64, err error) {
 	for atRest := false; ; {
 		run, after, err = c.join(q)
@@ -238,16 +239,16 @@ func (c *call) joinBusy(q host.Question, busy string) (run tenon.Run, after uint
 		if headErr != nil || head.State.Ended() && (busy == busySteer || atRest) {
 			return run, after, err // such as a key that another request has used
 		}
-		// The run may have ended since the attempt: try once more.
+		// The run may have ended since the attempt, so try once more.
 		atRest = head.State.Ended()
-		if busy == busyQueue && head.State == tenon.RunInputRequired { // that can last for days
+		if busy == busyQueue && head.State == tenon.RunInputRequired { // such a wait can last for days
 			return run, 0, tenon.Errorf(tenon.CodeConflict, "run %s of this session waits for an answer of a person, "+
 				"so the message was not queued: answer it (GET /api/v1/approvals), then send the message again",
 				head.ID)
 		}
 		if busy == busySteer {
 			e, err := c.h.Runs().Steer(c.ctx(), head.ID, q.Text, string(c.caller.Principal))
-			c.guest = true // the client that asked first decides about the run
+			c.guest = true // the client that began the run decides about it
 			c.begun(head.ID)
 			return head, e.Seq, err
 		}
@@ -262,7 +263,8 @@ func (c *call) joinBusy(q host.Question, busy string) (run tenon.Run, after uint
 	}
 }
 
-// waitsFor replaces the error of a session at work by one that says that its run waits for an approval, if it does.
+// waitsFor replaces the error about a session with an unfinished run. If that run waits for an approval, the new error
+// says so.
 func (c *call) waitsFor(session string, err error) error {
 	s, headErr := c.mySession(session)
 	if headErr != nil {

@@ -24,8 +24,8 @@ const maxAnswer = 64 << 20
 // use.
 type Client struct {
 	http  *http.Client
-	base  string // the URL in front of each path, without a slash at its end
-	whose string // names the process in errors
+	base  string // URL that precedes each path, without a trailing slash
+	whose string // name of the process in errors
 	pulse *pulse // checks whether the process answers
 	token tenon.Secret
 
@@ -117,7 +117,7 @@ func answerOf[T any](c *Client, res *http.Response) (v T, err error) {
 		return v, stuck
 	}
 	if err == nil {
-		err = exactjson.DecodeOpen(b, &v) // exact member names, as other JSON clients read them
+		err = exactjson.DecodeOpen(b, &v) // with exact member names, like other JSON clients
 	}
 	if err != nil {
 		return v, tenon.Errorf(tenon.CodeProtocol, "the answer of %s cannot be read: %w", c.whose, err)
@@ -125,7 +125,7 @@ func answerOf[T any](c *Client, res *http.Response) (v T, err error) {
 	return v, nil
 }
 
-// fetchBehind is fetch for an answer that may leave out runs.
+// fetchBehind is fetch for an answer that may omit runs; see [BehindHeader].
 func fetchBehind[T any](ctx context.Context, c *Client, path string, behind func(runs int)) (v T, err error) {
 	res, err := c.do(ctx, http.MethodGet, path, nil, "", "application/json")
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *Client) do(ctx context.Context, method, path string, body any, key, acc
 	return nil, readProblem(res.StatusCode, b)
 }
 
-// bare returns the cause in a *url.Error, so that messages do not repeat method and URL.
+// bare returns the cause of a *url.Error, so that messages do not repeat method and URL.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -11,9 +11,10 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// CredentialsHeader is the request header with the caller's own credentials for servers. Its value is a JSON object:
-// the name of a server → {bearer}, {headers: {NAME: VALUE}} or {env: {NAME: VALUE}}. The configuration key
-// caller_credentials of a server says which of them it accepts. They are kept only in memory, until the run ends.
+// CredentialsHeader is the request header that contains the caller's own credentials for servers. Its value is a JSON
+// object that maps names of servers to {bearer}, {headers: {NAME: VALUE}} or {env: {NAME: VALUE}}. The configuration
+// key caller_credentials of a server determines which of them the server accepts. The credentials are kept only in
+// memory, and only until the run ends.
 const CredentialsHeader = "Tenon-Server-Credentials"
 
 const (
@@ -21,7 +22,8 @@ const (
 	maxServers     = 64       // servers in the header of one request
 )
 
-// checkCredentials parses the header Tenon-Server-Credentials. Its errors never quote the header, which has secrets.
+// checkCredentials parses the header Tenon-Server-Credentials. Its errors never quote the header, because the header
+// contains secrets.
 func (c *call) checkCredentials() error {
 	values := c.req.Header.Values(CredentialsHeader)
 	if len(values) == 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// ConfigEntries is the answer of GET /api/v1/config/entries: what forms can edit, as the project's file has it.
+// ConfigEntries is the answer of GET /api/v1/config/entries. It contains the sections that forms can edit, with the
+// values in the project's file.
 type ConfigEntries struct {
 	File     string          `json:"file"`
 	Digest   string          `json:"digest"` // of the file
@@ -22,12 +23,12 @@ type ConfigEntries struct {
 // ConfigSection is a section of the configuration whose entries forms can edit.
 type ConfigSection struct {
 	Name string `json:"name"`
-	// Kind is empty for a section of named entries, single for one that is its only entry, and list for one whose
-	// entries are numbered from 0.
+	// Kind describes the entries of the section. It is empty if the entries have names, single if the section itself is
+	// the only entry, and list if the entries are numbered from 0.
 	Kind    string          `json:"kind,omitempty"`
 	Schema  json.RawMessage `json:"schema"`           // of one entry, a JSON Schema
 	Names   []string        `json:"names,omitempty"`  // the names that entries can have; absent if any name is allowed
-	Hidden  []string        `json:"hidden,omitempty"` // keys that can hold secrets: they are edited in the file only
+	Hidden  []string        `json:"hidden,omitempty"` // keys that can contain secrets; edited in the file only
 	Entries []ConfigEntry   `json:"entries"`
 }
 
@@ -41,9 +42,9 @@ type ConfigEntry struct {
 type ConfigEntryRequest struct {
 	// Keys are the keys to change. A dot leads into an object, as in "limits.max_turns". A null removes the key.
 	Keys map[string]json.RawMessage `json:"keys"`
-	// Add makes a new entry. Without it, the entry must exist.
+	// Add adds a new entry. If it is not set, the entry must exist.
 	Add bool `json:"add,omitempty"`
-	// Digest, if not empty, is the digest of the file that the change is meant for. Entries of a list need it.
+	// Digest is the digest of the file that the sender has seen. It may be empty, except for entries of a list.
 	Digest string `json:"digest,omitempty"`
 	DryRun bool   `json:"dry_run,omitempty"`
 }
@@ -65,7 +66,7 @@ const (
 	kindList   = "list"
 )
 
-// path returns where the section is in the file.
+// path returns the path of the section in the file.
 func (s ConfigSection) path() []string {
 	if s.Kind == kindList { // the only one
 		return []string{"policy", s.Name}
@@ -242,8 +243,8 @@ func (c *call) listChange(s ConfigSection, r ConfigEntryRequest, fields []config
 	return change, nil
 }
 
-// listEntry returns the number of the request's entry and its place in the section of the file. The digest makes sure
-// that the number means the entry that the caller has seen.
+// listEntry returns the number of the request's entry, and its place in the section of the file. It compares the
+// digest, so that the number denotes the entry that the caller has seen.
 func (c *call) listEntry(s ConfigSection, digest string, add bool) (n int, place string, err error) {
 	if digest == "" {
 		return 0, "", tenon.Errorf(tenon.CodeInvalid, "the digest is missing: entries of %s have numbers, so send the "+
@@ -269,7 +270,7 @@ func (c *call) listEntry(s ConfigSection, digest string, add bool) (n int, place
 	return n, s.Name + "[" + strconv.Itoa(n) + "]", nil
 }
 
-// nested converts keys with dots to an entry with maps. Fields without a value are left out.
+// nested converts keys with dots to an entry with nested maps. It omits fields without a value.
 func nested(fields []config.Field) (config.Entry, error) {
 	var out config.Entry
 	for _, f := range fields {

@@ -22,14 +22,15 @@ type ToolEntry struct {
 	Digest string `json:"digest"` // of the file; a change that names it fails if the file has changed
 	Name   string `json:"name"`   // the key in tools; if Exists is false, the key of a new entry
 	Exists bool   `json:"exists"` // whether the file has an entry for the tool
-	// Fixed says why the entry cannot be changed here, FixedArguments why its arguments cannot; "" if they can.
+	// Fixed is the reason why the entry cannot be changed here, and FixedArguments the reason why its arguments cannot.
+	// They are empty if a change is possible.
 	Fixed          string                     `json:"fixed,omitempty"`
 	FixedArguments string                     `json:"fixed_arguments,omitempty"`
 	Arguments      []ToolArgument             `json:"arguments"`
-	Keys           map[string]json.RawMessage `json:"keys"` // the values of toolKeys that the file has
-	// Policy has the text of each rule's value by its key. Keys of nested maps are joined by dots.
+	Keys           map[string]json.RawMessage `json:"keys"` // values of toolKeys in the file
+	// Policy maps the keys of rules to the text of their values. Keys of nested maps are joined by dots.
 	Policy map[string]string `json:"policy"`
-	// Server are the arguments in the server's own schema, and ServerOpen says that it accepts others as well.
+	// Server contains the arguments in the server's own schema. ServerOpen reports that the server also accepts others.
 	Server     []ToolArgument `json:"server_arguments"`
 	ServerOpen bool           `json:"server_open"`
 }
@@ -48,29 +49,29 @@ type ToolArgument struct {
 
 // ToolEntryRequest is the body of PUT /api/v1/config/tools/{name}. Only values that differ from the file are written.
 type ToolEntryRequest struct {
-	// Name is the key of a new entry. With it, the server need not have listed the tool.
+	// Name is the key of a new entry. If it is set, the tool may be missing in the server's list.
 	Name string `json:"name,omitempty"`
-	// Digest is the digest of the file that the sender has seen; "" accepts any. Errors: conflict.
+	// Digest is the digest of the file that the sender has seen. If empty, the file is not compared. Errors: conflict.
 	Digest string `json:"digest,omitempty"`
-	// Arguments replace all arguments of the entry; null keeps them.
+	// Arguments replaces all arguments of the entry. If null, they do not change.
 	Arguments []ToolArgument `json:"arguments"`
-	// Keys are values of toolKeys to change; null removes one.
+	// Keys contains new values of toolKeys. A null removes a key.
 	Keys map[string]json.RawMessage `json:"keys,omitempty"`
-	// Policy changes only the rules that it names; null or "" removes a rule.
+	// Policy changes only the rules that it contains. A null or "" removes a rule.
 	Policy map[string]*any `json:"policy,omitempty"`
-	DryRun bool            `json:"dry_run,omitempty"` // answers with the planned text of the file, writes nothing
+	DryRun bool            `json:"dry_run,omitempty"` // answer with the planned text of the file, and write nothing
 }
 
 // toolKeys are the keys of an entry that the API can set, besides arguments and rules.
 var toolKeys = []string{"title", "description", "groups", "states", "next_state", "arguments_mode"}
 
-// toolPlace is an entry of the configuration's files, or the place of a new one.
+// toolPlace is an entry in the configuration's files, or the place for a new one.
 type toolPlace struct {
 	plan           *config.Plan
 	name           string
 	server, remote string
 	exists         bool
-	fixed          string          // why the entry cannot be changed here
+	fixed          string          // reason why the entry cannot be changed here; may be empty
 	kind           string          // of the entry
 	found          json.RawMessage // the server's own schema; nil if it is not known
 }
@@ -122,7 +123,7 @@ func (c *call) toolPlace(name string) (p toolPlace, err error) {
 	return p, nil
 }
 
-// entry finds the entry of the tool, and says why it cannot be changed.
+// entry finds the entry of the tool, or sets the reason why it cannot be changed.
 func (p *toolPlace) entry(cfg *config.Config) {
 	for key, t := range cfg.Tools {
 		if t = t.WithDefaults(key); t.Server != p.server || t.RemoteName != p.remote {
@@ -152,7 +153,7 @@ func (p *toolPlace) entry(cfg *config.Config) {
 	}
 }
 
-// fixedArguments says why the arguments of the tool cannot be changed here.
+// fixedArguments returns the reason why the arguments of the tool cannot be changed here. It returns "" if they can.
 func (p *toolPlace) fixedArguments() string {
 	if why := (catalog.Tool{Kind: p.kind}).FixedArguments(); why != "" {
 		return why
@@ -170,13 +171,13 @@ type writtenTool struct {
 }
 
 func (p *toolPlace) written() (w writtenTool) {
-	_ = json.Unmarshal(p.plan.EntryJSON("tools", p.name), &w) // the plan is valid: another form is an alias
+	_ = json.Unmarshal(p.plan.EntryJSON("tools", p.name), &w) // the plan is valid; an entry in another form is an alias
 	return w
 }
 
 // argumentAt reads an argument as the file has it.
 func argumentAt(raw json.RawMessage, i int) (a ToolArgument) {
-	_ = json.Unmarshal(raw, &a) // a value of another type, such as a number for a text, is left out
+	_ = json.Unmarshal(raw, &a) // omits a value of another type, such as a number instead of a text
 	a.Index = &i
 	return a
 }
@@ -203,7 +204,7 @@ func (c *call) configTool() error {
 	return c.answer(http.StatusOK, e)
 }
 
-// argumentsOf returns the parameters of a schema, in order. open says that it accepts others as well.
+// argumentsOf returns the parameters of a schema in order. open reports that the schema also accepts others.
 func argumentsOf(schema json.RawMessage) (list []ToolArgument, open bool) {
 	var root struct {
 		Properties json.RawMessage `json:"properties"`
@@ -370,8 +371,8 @@ func argumentFields(list []ToolArgument) []config.Fields {
 	return out
 }
 
-// argumentChanges returns the changes of the entry's arguments. An argument without an index is the one of its name,
-// or a new one.
+// argumentChanges returns the changes of the entry's arguments. An argument without an index changes the argument of
+// the same name. If there is none, it is new.
 func (p *toolPlace) argumentChanges(list []ToolArgument) (out []config.Field, err error) {
 	if list == nil {
 		return nil, nil
@@ -422,7 +423,7 @@ func (p *toolPlace) argumentChanges(list []ToolArgument) (out []config.Field, er
 	return out, nil
 }
 
-// sameField compares two values of a field as JSON. A page may write a number in another way, such as 1.5 for 1.50.
+// sameField compares two values of a field as JSON. A page may write a number differently, such as 1.5 instead of 1.50.
 func sameField(a, b any) bool {
 	x, err := json.Marshal(a)
 	y, err2 := json.Marshal(b)

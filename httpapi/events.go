@@ -153,7 +153,7 @@ func (c *call) eventText(e tenon.Event, err error) string {
 	}
 	b, err := encode(e)
 	if err != nil {
-		return "" // impossible, since the event was decoded from the journal
+		return "" // not reached: the event was decoded from the journal
 	}
 	data := c.h.Service().Callers().Mask(b)
 	if e.Seq > 0 {
@@ -183,8 +183,8 @@ func lastEvent(req *http.Request) (uint64, error) {
 	return n, nil
 }
 
-// stopping is the last event of a stream when this process shuts down. It makes the client reconnect after a second,
-// with the number of the last event it received.
+// stopping is the last event of a stream when this process shuts down. It makes the client reconnect after a second and
+// send the number of the last event that it received.
 const stopping = "event: stopping\nretry: 1000\ndata: {}\n\n"
 
 // wantsJSON reports whether the client asks for a page of stored events instead of a stream.

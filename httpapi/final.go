@@ -12,9 +12,10 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// final is an error of a request whose run has taken effect, or still may. Clients must not repeat the request. Its
-// status is 424, which neither the SDKs of OpenAI and Anthropic nor the usual HTTP libraries retry. These repeat 408,
-// 409, 425, 429 and 5xx. A refused sign-in stays 403.
+// final is an error of a request whose run has taken effect, or may still do so. Clients must not repeat such a
+// request. The status of the error is 424, because neither the SDKs of OpenAI and Anthropic nor the usual HTTP
+// libraries repeat a request after it. They repeat requests after 408, 409, 425, 429 and 5xx. A refused sign-in remains
+// 403.
 type final struct {
 	err error
 	run string
@@ -24,9 +25,9 @@ func (f final) Error() string { return f.err.Error() }
 func (f final) Unwrap() error { return f.err }
 
 const (
-	// headerRun names the run that an answer belongs to.
+	// headerRun names the run to which an answer belongs.
 	headerRun = "Tenon-Run"
-	// headerRetry, with the value false, makes the SDKs of OpenAI and Anthropic not repeat a request.
+	// headerRetry, with the value false, tells the SDKs of OpenAI and Anthropic not to repeat a request.
 	headerRetry = "X-Should-Retry"
 )
 
@@ -40,8 +41,8 @@ const (
 // begun names the run of a request in the header of the answer.
 func (c *call) begun(run string) { c.w.Header().Set(headerRun, run) }
 
-// unrepeated returns the error of a request that waited for a run. It is a [final] one if a repeated request could
-// repeat effects. If err is nil, unrepeated returns nil.
+// unrepeated returns the error of a request that waited for a run. The error is a [final] one if a repeated request
+// could repeat effects. If err is nil, unrepeated returns nil.
 func (c *call) unrepeated(run string, err error) error {
 	if err == nil {
 		return nil
@@ -55,8 +56,9 @@ func (c *call) unrepeated(run string, err error) error {
 	return final{err, run}
 }
 
-// mayRepeat reports whether a run has ended by itself without a tool call that was started. Only then a repeated
-// request cannot repeat effects. A run that has not ended may still take effect, and a cancelled one was not wanted.
+// mayRepeat reports whether a repeated request cannot repeat effects. This is so only if the run has ended by itself
+// and no tool call was started. A run that has not ended may still take effect. A cancelled run must not be repeated
+// either, because it was not wanted.
 func (c *call) mayRepeat(run string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), lookTime)
 	defer cancel()
@@ -68,7 +70,7 @@ func (c *call) mayRepeat(run string) bool {
 	return err == nil && !called
 }
 
-// called reports whether a tool call of the run was started. It may have taken effect then.
+// called reports whether a tool call of the run was started. Such a call may have taken effect.
 func (c *call) called(ctx context.Context, run string) (bool, error) {
 	for after := uint64(0); ; {
 		events, err := c.h.Runs().Open(run).Journal(ctx, after, lookPage)
@@ -84,8 +86,9 @@ func (c *call) called(ctx context.Context, run string) (bool, error) {
 	}
 }
 
-// limited reports whether a run ended at a limit after the model answered, or after it may have taken effect. Its
-// answer is the text so far. A run that a budget refused before the first answer is an error.
+// limited reports whether a limit ended the run after the model had answered, or after the run may have taken effect.
+// Such a request is answered with the text so far. If a budget refused a run before the first answer, the request fails
+// with an error.
 func (c *call) limited(f followed, err error) bool {
 	if err == nil || f.Error == nil || f.Error.Code != tenon.CodeLimit {
 		return false
@@ -106,9 +109,10 @@ func (c *call) key() (string, error) {
 	return string(c.caller.Principal) + "/" + key, nil
 }
 
-// join starts a run for the caller, or finds the run of an earlier request: one with the same Idempotency-Key, or the
-// attempt that an SDK gave up before it repeated the request. The answer consists of the run's events after the
-// returned number. A run that failed before any tool call, such as one whose model was down, is resumed.
+// join starts a run for the caller, or finds the run of an earlier request. An earlier request is one with the same
+// Idempotency-Key, or the attempt that an SDK gave up before it repeated the request. The answer consists of the events
+// of the run after the number after. join resumes a run that failed before any tool call, for example because its model
+// was not reachable.
 func (c *call) join(q host.Question) (run tenon.Run, after uint64, err error) {
 	key, err := c.key()
 	if err != nil {

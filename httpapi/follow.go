@@ -13,8 +13,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// ErrStopping is the cause of a request's context when this process shuts down. The run that a client waits for
-// continues after the restart then. ErrStopping wraps [tenon.ErrClosing].
+// ErrStopping is the cause of a request's context when this process shuts down. In this case, the run for which a
+// client waits continues after the restart. ErrStopping wraps [tenon.ErrClosing].
 var ErrStopping error = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrClosing,
 	Message: "tenon is stopping; it continues its runs when it is started again"}
 
@@ -22,28 +22,29 @@ var ErrStopping error = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrCl
 type followed struct {
 	view.Report
 	said    string            // the text of all turns, separated by blank lines
-	cited   []tenon.Citation  // the sources of said
-	probs   []tenon.TokenProb // of the tokens of said
-	waiting []host.Approval   // the decisions that the run needs; empty if it has ended
-	// calls are the calls of the client with which the answer ended, if the run has continued since: a repeated request
-	// gets the answer that it had. until is the number of the answer's last event then.
+	cited   []tenon.Citation  // sources of the text in said
+	probs   []tenon.TokenProb // probabilities of the tokens of the text in said
+	waiting []host.Approval   // pending decisions; empty if the run has ended
+	// calls are the client's calls with which the answer ended. They are set even if the run has continued since, so
+	// that a repeated request gets the same answer. until is the number of the answer's last event.
 	calls []openCall
 	until uint64
 }
 
-// telling has callbacks for the progress of a run that is followed. Each may be nil. If one returns an error, the
-// following ends with it.
+// telling contains callbacks for the progress of a run that is followed. Each may be nil. If one returns an error,
+// following ends with this error.
 type telling struct {
 	text  func(string) error
 	event func(tenon.Event) error // every event, before its text
-	// calls ends the following at an answer to a call of the client's tool: what follows answers another request.
+	// calls ends following at an answer with calls of the client's tools, because the events after that belong to the
+	// answer to another request.
 	calls bool
-	// at, if set, is the place after which the following begins, and then the current place.
+	// at, if not nil, is the place after which following begins. It is updated to the current place.
 	at *place
 }
 
-// follow follows a run from the event after the given number until it ends or needs a decision. If the client
-// disconnects meanwhile, [Config.CancelLeft] decides about the run.
+// follow follows a run, from the event after the number after, until it ends or needs a decision. If the client
+// disconnects meanwhile, [Config.CancelLeft] determines whether the run is cancelled.
 func (c *call) follow(run tenon.Run, after uint64, tell telling) (followed, error) {
 	f, err := c.followRun(run, after, tell)
 	if err != nil && c.ctx().Err() != nil {
@@ -75,14 +76,14 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		return f, err
 	}
 	react := false
-	// If the agent has a response format, text is held back until the whole answer fits it. The model is asked again
-	// for an answer that does not fit, and the client must not see it.
+	// If the agent has a response format, text is held back until the whole answer fits the format. The model is asked
+	// again for an answer that does not fit, and the client must not see the rejected answer.
 	held, err := c.hasForm(run, after)
 	if err != nil {
 		return f, err
 	}
 	var mine clientCalls
-	var last tenon.Event // the last one that is stored
+	var last tenon.Event // the last stored event
 	for e, err := range c.h.Runs().Events(c.ctx(), run.ID, after) {
 		if err != nil {
 			return f, err
@@ -139,11 +140,11 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 	return f, err
 }
 
-// speaker passes the text of a run on, turn by turn, without the part of the first turn that the client has.
+// speaker passes on the text of a run, turn by turn. It omits the part of the first turn that the client already has.
 type speaker struct {
 	telling
 	turn string          // the text of this turn
-	skip int             // bytes that the client has
+	skip int             // bytes that the client already has
 	said strings.Builder // what was passed on
 }
 
@@ -161,7 +162,7 @@ func (o *speaker) say(text string) error {
 		}
 	}
 	if first && o.said.Len() > 0 {
-		text = "\n\n" + text // separates the turn from the one before
+		text = "\n\n" + text // separates the turn from the previous one
 	}
 	o.said.WriteString(text)
 	if o.text != nil {
@@ -183,7 +184,7 @@ func (c *call) outcome(f *followed, run tenon.Run, all []tenon.Event, calls []op
 	f.Error = c.advised(f.Error)
 	if len(calls) > 0 && last.Kind != tenon.EventDone {
 		f.calls, f.until = calls, last.Seq
-		f.State, f.Stop, f.Error = tenon.RunInputRequired, "", nil // also if it has continued since
+		f.State, f.Stop, f.Error = tenon.RunInputRequired, "", nil // even if the run has continued since
 	}
 	if err == nil && !f.State.Ended() {
 		f.waiting, err = c.h.Approvals().List(c.ctx(), run.ID)
@@ -197,8 +198,8 @@ const maxCited = 1024
 // maxProbs bounds the probabilities of tokens of a followed run.
 const maxProbs = 200_000
 
-// cite adds the citations of an answer, which is the end of what was said. If the answer was said in another form, such
-// as the JSON of a response format, the citations refer to no text.
+// cite adds the citations of an answer. The answer is the end of said. If said has the answer in another form, such as
+// the JSON of a response format, the citations get no position.
 func (f *followed) cite(e tenon.Event, said string) {
 	if e.Kind != agent.EventModel {
 		return
@@ -226,8 +227,8 @@ func (f *followed) cite(e tenon.Event, said string) {
 	}
 }
 
-// hasForm reports whether the answer of a run has to fit a schema. Without events before after, the first event of the
-// run is going to say so.
+// hasForm reports whether the answer of a run must match a schema. If after is 0, it returns false, because the first
+// event of the run is still to come and is checked then.
 func (c *call) hasForm(run tenon.Run, after uint64) (bool, error) {
 	if after == 0 {
 		return false, nil
@@ -236,7 +237,7 @@ func (c *call) hasForm(run tenon.Run, after uint64) (bool, error) {
 	return err == nil && len(first) > 0 && isFormed(first[0]), err
 }
 
-// isFormed reports whether the first event of a run demands a schema of the answer.
+// isFormed reports whether the first event of a run contains a schema for the answer.
 func isFormed(e tenon.Event) bool {
 	_, spec, err := view.Spec[struct {
 		Output json.RawMessage `json:"output_schema"`
@@ -244,7 +245,7 @@ func isFormed(e tenon.Event) bool {
 	return err == nil && len(spec.Output) > 0
 }
 
-// fitting passes an answer to say once it fits the agent's response format. It ignores all other events.
+// fitting passes an answer to say when it fits the agent's response format. It ignores all other events.
 func fitting(e tenon.Event, say func(string) error) error {
 	if e.Kind != agent.EventModel {
 		return nil
@@ -252,8 +253,8 @@ func fitting(e tenon.Event, say func(string) error) error {
 	return say(string(view.As[agent.Answered](e).Output))
 }
 
-// heard passes the text of an event to say. If pieces of a streamed answer were missed, the
-// rest is taken from the complete answer at its end.
+// heard passes the text of an event to say. If pieces of a streamed answer were missed, it takes the remaining text
+// from the complete answer.
 func heard(e tenon.Event, react bool, say func(string) error, turn *string) error {
 	if e.Kind == engine.LiveReset {
 		*turn = ""

@@ -13,9 +13,9 @@ const (
 	maxRuns     = 2048
 )
 
-// share returns how many slots one principal may use while free slots remain: four times as many (dynamic thresholds,
-// Choudhury and Hahne 1998). So a single principal gets up to four fifths of all slots, several get equal parts, and
-// a newcomer always finds a free slot.
+// share returns how many slots one principal may use: four times the number of free slots (dynamic thresholds,
+// Choudhury and Hahne 1998). A single principal thus gets up to four fifths of all slots, several principals get equal
+// parts, and a new principal always finds a free slot.
 func share(free int) int { return 4 * free }
 
 // gate limits concurrent requests fairly among principals.

@@ -6,7 +6,8 @@ import (
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
-// gateway hands a request of an MCP client, which passed all checks, to the gateway. HEAD has no meaning there.
+// gateway passes a request of an MCP client, which has passed all checks, to the gateway. HEAD is refused, because it
+// has no meaning there.
 func (c *call) gateway() error {
 	if c.req.Method == http.MethodHead {
 		c.w.Header().Set("Allow", "GET, POST, DELETE")
@@ -18,7 +19,8 @@ func (c *call) gateway() error {
 	return nil
 }
 
-// mcpError converts a problem to a JSON-RPC error without an id: the checks come before the message is read.
+// mcpError converts a problem to a JSON-RPC error. The error has no id, because the checks are made before the message
+// is read.
 func mcpError(p Problem) any {
 	code := jsonrpc.CodeInvalidRequest
 	switch {

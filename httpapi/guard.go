@@ -79,8 +79,9 @@ func (c *call) check() (leave func(), err error) {
 	return leave, c.checkCredentials()
 }
 
-// checkHost refuses a request whose Host header is not a name of this listener. This protects against DNS rebinding:
-// an attacker points the host name of a web page to our address, so that the browser lets the page read our answers.
+// checkHost refuses a request whose Host header is not a name of this listener. This prevents DNS rebinding: an
+// attacker makes the host name of a web page resolve to our address, so that the browser allows the page to read our
+// answers.
 func (c *call) checkHost() error {
 	name, ok := hostname(c.req.Host)
 	ip, err := netip.ParseAddr(name)
@@ -100,8 +101,8 @@ func (c *call) checkHost() error {
 		"proxy, add its origin to serve.origins")
 }
 
-// hostname returns the name of a Host header without its port, in lower case. ok is false
-// if the header is empty or its port is no number.
+// hostname returns the name in a Host header without the port, in lower case. ok is false if the header is empty or its
+// port is not a number.
 func hostname(host string) (name string, ok bool) {
 	switch name, port, err := net.SplitHostPort(host); {
 	case err == nil:
@@ -136,8 +137,8 @@ func (c *call) checkOrigin() error {
 	return nil
 }
 
-// isOwnOrigin reports whether an origin has the scheme, host and port that the request was sent to. The origin of a
-// proxy that terminates TLS is not: it must be listed in [Config.Origins].
+// isOwnOrigin reports whether an origin has the scheme, host and port to which the request was sent. It returns false
+// for the origin of a proxy that terminates TLS. Such an origin must be listed in [Config.Origins].
 func (c *call) isOwnOrigin(o string) bool {
 	scheme := "http"
 	if c.req.TLS != nil {
@@ -148,7 +149,7 @@ func (c *call) isOwnOrigin(o string) bool {
 		o == u.Scheme+"://"+u.Host
 }
 
-// who authenticates the request.
+// who authenticates the request and returns its caller.
 func (c *call) who() (Caller, error) {
 	if c.cfg.Authenticate == nil {
 		return local, nil
@@ -156,7 +157,7 @@ func (c *call) who() (Caller, error) {
 	req := c.req
 	if token := req.URL.Query().Get("access_token"); token != "" && c.route.is(streaming) && c.route.api != MCP &&
 		c.req.Method == http.MethodGet && req.Header.Get("Authorization") == "" {
-		req = req.Clone(req.Context()) // an EventSource of a browser sends no header
+		req = req.Clone(req.Context()) // a browser's EventSource cannot set headers
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	caller, err := c.cfg.Authenticate(req)
@@ -192,7 +193,7 @@ func Tokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) func(*htt
 		}
 		sum := sha256.Sum256([]byte(token))
 		found := -1
-		for i, e := range entries { // always all entries, so that the duration reveals nothing
+		for i, e := range entries { // compare all entries, so that the duration reveals nothing
 			if subtle.ConstantTimeCompare(sum[:], e.sum[:]) == 1 {
 				found = i
 			}

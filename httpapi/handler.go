@@ -19,22 +19,23 @@ import (
 
 // Caller identifies the sender of a request.
 type Caller struct {
-	// Principal is the owner of the runs and sessions that the caller creates, and the only ones that it sees.
+	// Principal owns the runs and sessions that the caller creates. The caller sees only runs and sessions of this
+	// principal.
 	Principal tenon.Principal
-	// Owner allows changes that affect all principals: the caller may switch servers, read the configuration and see
-	// the statistics of all.
+	// Owner allows actions that affect all principals: to switch servers, to read the configuration, and to see the
+	// statistics of all principals.
 	Owner bool
 	// Any lets the caller see the runs and sessions of all principals, as the command line does.
 	Any bool
 
-	until time.Time // expiry of an access token; zero: none
+	until time.Time // expiry of an access token; zero if there is none
 }
 
-// User returns the caller that an authentication has identified by a name. It owns its runs and sessions, and sees no
-// others.
+// User returns the caller for a name that an authentication has confirmed. The caller owns its runs and sessions, and
+// sees only these.
 func User(name string) Caller { return Caller{Principal: tenon.Principal(name)} }
 
-// local is the caller of every request at the unix socket: the user whose store it is.
+// local is the caller of every request at the unix socket: the user to whom the store belongs.
 var local = Caller{Principal: tenon.PrincipalLocal, Owner: true, Any: true}
 
 // The APIs that a handler can serve.
@@ -45,14 +46,14 @@ const (
 	MCP        = "mcp"        // the Model Context Protocol at /mcp; only with [Config.Gateway]
 )
 
-// Config configures a handler. The zero value serves all APIs and treats every caller as the local user. It is safe
+// Config configures a handler. The zero value serves all APIs and treats every caller as the local user. This is safe
 // only if nobody else can reach the listener.
 type Config struct {
 	// Authenticate returns the sender of a request. An error of code auth_required, or one without a code, is answered
 	// with 401. If nil, every caller is the local user. See [Tokens] and [User].
 	Authenticate func(*http.Request) (Caller, error)
-	// OAuth accepts access tokens at the routes of MCP, as serve.auth.oauth says, from requests that Authenticate
-	// refuses. If nil, none are accepted.
+	// OAuth checks access tokens at the routes of MCP, as configured in serve.auth.oauth. It is used for requests that
+	// Authenticate refuses. If nil, access tokens are refused.
 	OAuth *OAuth
 	// Guarded turns on the checks of the headers Host and Origin. Host must be localhost, a loopback address, one of
 	// Hosts, or the host of one of Origins. Origin, if set, must be our own origin or one of Origins.
@@ -65,37 +66,38 @@ type Config struct {
 	APIs []string
 	// Gateway serves the host to MCP clients at /mcp. If nil, there is no such route.
 	Gateway Gateway
-	// Pages serves public files at paths without a route: the workbench. If nil, there are no pages.
+	// Pages serves public files at paths without a route. These are the files of the workbench. If nil, there are no
+	// pages.
 	Pages Pages
 	// Editor changes the project's file. If nil, the file cannot be changed over HTTP.
 	Editor Editor
-	// Keys keeps the keys of model providers. If nil, keys cannot be kept over HTTP.
+	// Keys stores the API keys of model providers. If nil, keys cannot be stored over HTTP.
 	Keys Keys
-	// CommandLine says that only the command line of this machine can reach the listener, which is true for the unix
-	// socket. If it agrees to a change of the configuration, that is the owner's agreement.
+	// CommandLine means that only the command line of this machine can reach the listener. This is true for the unix
+	// socket. Its agreement to a change of the configuration then counts as the owner's agreement.
 	CommandLine bool
-	// Doctor checks everything that a run needs; if only is not empty, it checks only these servers. If nil, the route
-	// answers with an error.
+	// Doctor checks everything that a run needs. If only is not empty, it checks only the servers in only. If nil, the
+	// route answers with an error.
 	Doctor func(ctx context.Context, only []string) ([]Check, error)
 	// Agent is the agent that answers the ResearchAI API. If empty, it is the default agent.
 	Agent string
 	// Telemetry counts requests, and /metrics writes its metrics. If nil, /metrics is not found.
 	Telemetry *telemetry.Collector
-	// BodyTime is the longest time in which the body of a request must arrive. 0 means 30 seconds.
+	// BodyTime is the time within which the body of a request must arrive. If 0, it is 30 seconds.
 	BodyTime time.Duration
 	// CancelLeft cancels a run if the client that asked disconnects before the answer. Otherwise the run continues.
 	CancelLeft bool
-	// Fetch reads an https address that a message of a client names, such as the picture of an image_url. Nil reads
-	// public addresses only, at most 4 MiB within 10 seconds, without a proxy.
+	// Fetch reads an https address in a message of a client, such as the picture of an image_url. If nil, only public
+	// addresses are read, at most 4 MiB within 10 seconds, without a proxy.
 	Fetch func(ctx context.Context, address string) ([]byte, error)
-	// Beat is the interval of keep-alive comments in a silent stream of a question. 0 means 15 seconds.
+	// Beat is the interval of keep-alive comments in a silent stream of an answer. If 0, it is 15 seconds.
 	Beat time.Duration
 }
 
 // Gateway answers MCP clients. Package gateway implements it.
 type Gateway interface {
-	// ServeMCP answers a request of Streamable HTTP after all checks. Body is its body, one JSON value or nothing. The
-	// request's path value "endpoint" is set at /mcp/{endpoint}.
+	// ServeMCP answers a request of Streamable HTTP after all checks. body is the body of the request; it is one JSON
+	// value or empty. At /mcp/{endpoint}, the path value "endpoint" of the request is set.
 	ServeMCP(w http.ResponseWriter, r *http.Request, body []byte, who tenon.Principal, brought host.Credentials)
 }
 
@@ -179,7 +181,7 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 		a.nothing(w, req)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if !isClean(req.URL.EscapedPath()) { // a ServeMux would redirect it without our checks
+		if !isClean(req.URL.EscapedPath()) { // a ServeMux would redirect it before our checks
 			a.nothing(w, req)
 			return
 		}
@@ -187,7 +189,7 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 	})
 }
 
-// nothing answers requests for paths without a route, with 404.
+// nothing answers a request for a path without a route with 404.
 func (a *api) nothing(w http.ResponseWriter, req *http.Request) {
 	if a.lost(req) {
 		(&call{api: a, w: w, req: req, route: lostRoute}).handle()
@@ -238,9 +240,10 @@ type call struct {
 	body   []byte // one JSON value in UTF-8, or empty
 	// brought are the caller's own credentials for servers.
 	brought host.Credentials
-	// guest says that the request joined a run of another request, which the end of this one never cancels.
+	// guest means that the request joined a run of another request. The run is then not cancelled when this request
+	// ends.
 	guest bool
-	// fetched counts the addresses of messages that were read.
+	// fetched counts the addresses in messages that were read.
 	fetched int
 }
 
@@ -275,7 +278,8 @@ func (c *call) fail(err error) {
 		err = ErrStopping // the cause of the cancellation
 	}
 	p, known := c.problem(err)
-	// A cancelled context means that the client has disconnected, except at a timeout of the body and at shutdown.
+	// If the context is cancelled, the client has disconnected, except after a timeout of the body and during a
+	// shutdown.
 	if c.ctx().Err() != nil && p.Status != http.StatusRequestTimeout && !errors.Is(context.Cause(c.ctx()),
 		ErrStopping) {
 		return // nobody reads the answer

@@ -9,18 +9,18 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// BehindHeader is in an answer with statistics or search results that leave out runs, and has the number of these runs.
-// They are runs of an earlier release that tenon still reads in the background.
+// BehindHeader is a header of an answer with statistics or search results. It contains the number of runs that the
+// answer omits. These are runs of an earlier release that tenon still reads in the background.
 const BehindHeader = "Tenon-Behind"
 
-// busyPause is the Retry-After of a query that found too many others before it, in seconds.
+// busyPause is the value of Retry-After, in seconds, for a query that was refused because too many others were waiting.
 const busyPause = "5"
 
-// behind says in the answer how many runs it leaves out.
+// behind sets the header with the number of runs that the answer omits.
 func (c *call) behind(runs int) { c.w.Header().Set(BehindHeader, strconv.Itoa(runs)) }
 
-// overloaded makes the answer to a query that found too many others before it a 503. A 429 would mean that
-// the caller has exceeded its limit.
+// overloaded converts the error of a query that was refused because too many others were waiting. The answer becomes a
+// 503, because a 429 would mean that the caller has exceeded its limit.
 func overloaded(err error) error {
 	var e *tenon.Error
 	if errors.Is(err, host.ErrBusy) && errors.As(err, &e) {

@@ -9,23 +9,23 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// Keys keeps the API keys of model providers for the owner, outside of projects; see [host.ModelKeys]. The methods are
+// Keys stores the API keys of model providers for the owner, outside of projects; see [host.ModelKeys]. The methods are
 // safe for concurrent use.
 type Keys interface {
-	// SetKey keeps the key of a provider, and makes questions use it. An empty key removes the kept one. Errors:
-	// not_found (no provider with this name has a key), invalid (it cannot be a key), store, auth_required.
+	// SetKey stores the key of a provider, and makes new questions use it. An empty key removes the stored key. Errors:
+	// not_found (no provider with this name has a key), invalid (the text cannot be a key), store, auth_required.
 	SetKey(ctx context.Context, provider string, key tenon.Secret) error
-	// HasKey reports whether a key of a provider is kept.
+	// HasKey reports whether a key of a provider is stored.
 	HasKey(provider string) bool
 }
 
-// ProviderInfo is an entry of GET /api/v1/models/providers: a provider that has a key.
+// ProviderInfo is an entry of GET /api/v1/models/providers. It describes a provider with a key.
 type ProviderInfo struct {
 	Name     string `json:"name"`
-	Variable string `json:"variable"`        // the environment variable that also gives the key
-	Model    string `json:"model,omitempty"` // the model of a run that names none
+	Variable string `json:"variable"`        // environment variable that can also contain the key
+	Model    string `json:"model,omitempty"` // model of runs that name no model
 	BaseURL  string `json:"base_url,omitempty"`
-	Kept     bool   `json:"kept"` // tenon keeps a key
+	Kept     bool   `json:"kept"` // tenon stores a key
 }
 
 // ProviderKeyRequest is the body of PUT /api/v1/models/providers/{provider}/key.

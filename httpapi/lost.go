@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// lostStyle is the style of the page for a wrong address. The page's policy names its hash.
+// lostStyle is the style sheet of the page for a wrong address. The policy of the page contains its hash.
 const lostStyle = `body{font:16px/1.5 ui-sans-serif,system-ui,sans-serif;background:#f6f7f9;color:#18212f;margin:0}` +
 	`main{min-height:100vh;box-sizing:border-box;padding:2rem;display:flex;flex-direction:column;align-items:center;` +
 	`justify-content:center;gap:.75rem;text-align:center}h1{font-size:1.4rem;margin:0}p{margin:0;color:#5a6577}` +

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/telemetry"
 )
 
-// counting is a [http.ResponseWriter] that remembers the status of the answer.
+// counting is a [http.ResponseWriter] that records the status of the answer.
 type counting struct {
 	http.ResponseWriter
 	status int

@@ -14,17 +14,17 @@ import (
 	"github.com/tenonhq/tenon/internal/accesstoken"
 )
 
-// resourceMetadata begins the paths of the metadata of protected resources (RFC 9728, section 3.1).
+// resourceMetadata is the prefix of the paths of the metadata of protected resources (RFC 9728, section 3.1).
 const resourceMetadata = "/.well-known/oauth-protected-resource"
 
-// OAuth checks the access tokens of serve.auth.oauth. One value serves all handlers of a process, so that a reload of
+// OAuth checks the access tokens of serve.auth.oauth. All handlers of a process share one value, so that a reload of
 // the configuration does not fetch the keys of issuers again. The zero value is usable.
 type OAuth struct {
 	// Keys are the keys of issuers.
 	Keys accesstoken.Keys
 }
 
-// scopeError is an error about a token without the scopes of its endpoint (RFC 6750, section 3.1).
+// scopeError is the error about a token that lacks scopes of its endpoint (RFC 6750, section 3.1).
 type scopeError struct {
 	error
 	scopes []string
@@ -43,8 +43,8 @@ func (c *call) oauth() *config.ServeOAuth {
 	return nil
 }
 
-// endpoint returns the conditions for tokens of an endpoint of the gateway, with its address. "" is /mcp. ok is false
-// if there is no such endpoint.
+// endpoint returns the requirements for tokens of a gateway endpoint, and its address. The name "" denotes /mcp. ok is
+// false if there is no such endpoint.
 func (a *api) endpoint(o *config.ServeOAuth, name string) (e config.OAuthEndpoint, address string, ok bool) {
 	address = o.URL + "/mcp"
 	endpoints := a.h.Service().Info().Config.Gateway.Endpoints
@@ -67,15 +67,15 @@ func (a *api) endpoint(o *config.ServeOAuth, name string) (e config.OAuthEndpoin
 	return e, address, true
 }
 
-// accessToken identifies the sender of a request by an access token. cause is why the request is not authenticated in
-// another way; it is returned if the request has no access token.
+// accessToken identifies the sender of a request by an access token. cause is the error of the other authentication.
+// accessToken returns cause if the request contains no access token.
 func (c *call) accessToken(o *config.ServeOAuth, cause error) (Caller, error) {
 	scheme, token, _ := strings.Cut(c.req.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || strings.Count(token, ".") != 2 {
 		return Caller{}, cause
 	}
 	want, address, ok := c.endpoint(o, c.req.PathValue("endpoint"))
-	if !ok { // as for a wrong token, so that strangers do not learn the names
+	if !ok { // the same error as for a wrong token, so that nobody can find out the names of endpoints
 		return Caller{}, tenon.Errorf(tenon.CodeAuth, "the access token is refused: it is not for this endpoint")
 	}
 	t, err := c.cfg.OAuth.Keys.Check(c.ctx(), o.Accepted(), token, want.Audience)
@@ -95,8 +95,9 @@ func (c *call) accessToken(o *config.ServeOAuth, cause error) (Caller, error) {
 	return Caller{Principal: principalOf(t), until: t.Expires}, nil
 }
 
-// principalOf returns the principal of a token. An issuer has no fragment, and # in the subject is escaped, so two
-// pairs of issuer and subject are never one principal. Names of serve.auth.tokens contain no colon.
+// principalOf returns the principal of a token. Two different pairs of issuer and subject never have the same
+// principal, because an issuer has no fragment and # is escaped in the subject. The names in serve.auth.tokens contain
+// no colon.
 func principalOf(t accesstoken.Token) tenon.Principal {
 	return tenon.Principal(t.Issuer + "#" + url.PathEscape(t.Subject))
 }
@@ -162,7 +163,7 @@ func (c *call) untilExpiry() (stop func()) {
 	return cancel
 }
 
-// publicHost returns the host name of serve.auth.oauth.url, or "" without one.
+// publicHost returns the host name in serve.auth.oauth.url. It returns "" if the key is not set.
 func publicHost(o *config.ServeOAuth) string {
 	u, err := url.Parse(o.URL)
 	if err != nil || !o.IsOn() {
@@ -171,8 +172,9 @@ func publicHost(o *config.ServeOAuth) string {
 	return u.Hostname()
 }
 
-// withoutPrefix removes the path of the public URL from a request for metadata: clients insert it (RFC 9728, section
-// 3.1), and a proxy that removes it from other paths may not know this one. Other requests are returned as they are.
+// withoutPrefix removes the path of the public URL from a request for metadata. Clients insert this path (RFC 9728,
+// section 3.1), and a proxy that removes it from other paths may not remove it here. Other requests are returned
+// unchanged.
 func (a *api) withoutPrefix(req *http.Request) *http.Request {
 	o := &a.h.Service().Info().Config.Serve.Auth.OAuth
 	if a.cfg.OAuth == nil || !o.IsOn() || !strings.HasPrefix(req.URL.Path, resourceMetadata) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// in returns the server of a name, or all enabled servers if name is empty.
+// in returns the server with the name, or all enabled servers if name is empty.
 func (c *call) in(name string) ([]*servers.Server, error) {
 	if name != "" {
 		s, err := c.usable(name)
@@ -43,8 +43,9 @@ func (c *call) usable(name string) (*servers.Server, error) {
 // askParallel is the largest number of concurrent requests to servers.
 const askParallel = 8
 
-// asked calls ask for a named server, or for all enabled servers in parallel, and joins the lists in the order of the
-// servers. If all are asked, the error of one becomes a problem in the result. If one is named, its error is returned.
+// asked calls ask for a named server, or for all enabled servers in parallel. It joins the lists in the order of the
+// servers. If a server is named, its error is returned. Otherwise the error of a server becomes a problem in the
+// result.
 func asked[T any](c *call, name string, ask func(*servers.Server) ([]T, error)) (offers[T], error) {
 	out := offers[T]{Items: []T{}}
 	list, err := c.in(name)

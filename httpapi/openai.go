@@ -45,7 +45,7 @@ func (c *call) openAgent(name string) (AgentInfo, error) {
 	return list[i], nil
 }
 
-// completion is a run in the form of OpenAI's Chat Completions.
+// completion is the answer of a run in the form of OpenAI's Chat Completions.
 type completion struct {
 	ID      string         `json:"id"`
 	Object  string         `json:"object"`
@@ -110,8 +110,8 @@ type openMessage struct {
 	Calls []openCall `json:"tool_calls,omitempty"`
 }
 
-// openAnnotation is a citation in OpenAI's terms. Its positions count characters of the content. The API has only
-// citations of addresses; the extension has all.
+// openAnnotation is a citation in OpenAI's form. Its positions count characters of the content. This form can express
+// only citations of addresses. The extension contains all citations.
 type openAnnotation struct {
 	Type string      `json:"type"`
 	URL  openCitable `json:"url_citation"`
@@ -150,16 +150,16 @@ type openUsage struct {
 	Detail       map[string]int `json:"completion_tokens_details"`
 }
 
-// openExtension has the fields that OpenAI's format lacks. It is part of a complete answer, and of the last chunk of a
-// stream.
+// openExtension contains the fields that OpenAI's format does not have. It is part of a complete answer, and of the
+// last chunk of a stream.
 type openExtension struct {
 	Run       string          `json:"run"`
 	Session   string          `json:"session"`
 	State     tenon.RunState  `json:"state"`
 	Error     *tenon.Error    `json:"error,omitempty"` // the limit at which the run ended
 	Approvals []host.Approval `json:"approvals,omitempty"`
-	// Citations are all sources of the content; positions are bytes. Media are generated images and audio, whose bytes
-	// are at /api/v1/runs/{run}/artifacts/{artifact}.
+	// Citations contains all sources of the content; their positions are byte offsets. Media contains generated images
+	// and audio; their bytes are at /api/v1/runs/{run}/artifacts/{artifact}.
 	Citations []tenon.Citation `json:"citations,omitempty"`
 	Media     []view.Media     `json:"media,omitempty"`
 }
@@ -169,10 +169,10 @@ func usageOf(u tenon.Usage) *openUsage {
 		map[string]int{"reasoning_tokens": u.Reasoning}}
 }
 
-// completions answers a conversation. The agent's tools run in this process. Calls of the client's own tools end the
-// answer; a request with their results continues the run. If the run needs an approval, the answer describes it and
-// ends. A later request whose last message is "approve ID" or "deny ID" decides it, and is answered with the rest of
-// the run.
+// completions answers a conversation. The agent's tools are executed in this process. Calls of the client's own tools
+// end the answer, and a request with their results continues the run. If the run needs an approval, the answer
+// describes it and ends. If the last message of a later request is "approve ID" or "deny ID", it decides the approval.
+// The answer to this request is the rest of the run.
 func (c *call) completions() error {
 	q, err := c.readCompletion()
 	if err != nil {
@@ -201,7 +201,8 @@ func (c *call) completions() error {
 	return c.answer(http.StatusOK, base)
 }
 
-// complete follows a run up to the end of an answer. It counts only the usage after a number.
+// complete follows a run up to the end of an answer. The usage in the result counts only the events after the number
+// after.
 func (c *call) complete(run tenon.Run, after uint64, tell telling) (followed, error) {
 	tell.calls = true
 	f, err := c.follow(run, after, tell)
@@ -222,8 +223,8 @@ func (c *call) complete(run tenon.Run, after uint64, tell telling) (followed, er
 	return f, err
 }
 
-// rest returns the text of an answer after what the model said: the approvals that the run needs, or the limit at which
-// a run ended that said nothing.
+// rest returns the text that follows the text of the model in an answer. It describes the approvals that the run needs.
+// If the run ended at a limit and the model said nothing, it names the limit.
 func (f *followed) rest() string {
 	if f.said == "" && f.Error != nil {
 		return f.Error.Message
@@ -249,8 +250,8 @@ func finish(f followed) string {
 	return "stop"
 }
 
-// pending returns a text for the user: the approvals that a run needs, and how to decide them. While the client has
-// calls to execute, their results come first.
+// pending returns a text for the user that describes the approvals that a run needs, and how to decide them. It returns
+// "" if the client has calls to execute, because their results come first.
 func pending(f followed) string {
 	if len(f.waiting) == 0 || len(f.calls) > 0 {
 		return ""
@@ -352,8 +353,8 @@ func (c *call) streamCompletion(q *completionRequest, base completion, run tenon
 }
 
 // beginCompletion starts the run of a conversation. If the last message is a decision, it decides the approval and
-// resumes that run instead. Results of the client's tools continue their run. The answer consists of the run's events
-// after number after.
+// resumes that run instead. If results of the client's tools are at the end, it continues their run. The answer
+// consists of the run's events after the number after.
 func (c *call) beginCompletion(q *completionRequest) (run tenon.Run, after uint64, err error) {
 	if verdict, id, ok := ruling(q.talk.question); ok && len(q.talk.results) == 0 {
 		return c.ruled(verdict, id)
@@ -401,12 +402,12 @@ func (c *call) ruled(verdict tenon.Verdict, id string) (tenon.Run, uint64, error
 	if !mine {
 		return run, 0, tenon.Errorf(tenon.CodeConflict, "'%s' was decided before", id)
 	}
-	for run.Caller != "" { // answer with the top-level run, which the client started, not with a run that it called
+	for run.Caller != "" { // answer with the run that the client started, not with a run that it called
 		if run, err = c.runOf(run.Caller); err != nil {
 			return run, 0, err
 		}
 		after = run.Seq
 	}
-	run, err = c.goOn(run.ID) // even if there is more to decide: the other calls of the turn can begin
+	run, err = c.goOn(run.ID) // even if other approvals are pending, because the other calls of the turn can begin
 	return run, after, err
 }

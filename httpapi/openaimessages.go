@@ -17,13 +17,13 @@ import (
 	"github.com/tenonhq/tenon/internal/outbound"
 )
 
-// conversation is what the messages of a completion request say.
+// conversation is the content of the messages of a completion request.
 type conversation struct {
 	system   string
-	question string // of the user, at the end; empty if results of the client's tools are at the end
+	question string // last messages of the user; empty after results of the client's tools
 	files    []tenon.Part
 	before   []json.RawMessage // the messages before the question, for [transcript.Read]
-	results  []clientResult    // results of the client's tools, at the end, for calls of one run
+	results  []clientResult    // results of the client's tools at the end, all for one run
 }
 
 // openMessageIn is a message of a request.
@@ -51,9 +51,9 @@ type openPart struct {
 	} `json:"input_audio"`
 }
 
-// readMessages reads the messages. System messages at the beginning become the system prompt, and so do those after the
-// question. Others keep their place. The message of the user at the end is the question. If results of the client's
-// tools precede it, it is a message into their run.
+// readMessages reads the messages. System messages at the beginning and after the question become the system prompt.
+// Other system messages keep their position. The last messages of the user are the question. If results of the client's
+// tools precede them, they are a message into the run of these results.
 func (c *call) readMessages(list []json.RawMessage) (t conversation, err error) {
 	var messages []openMessageIn
 	var raws []json.RawMessage
@@ -143,7 +143,7 @@ func (c *call) readResults(t *conversation, messages []openMessageIn) error {
 				"the run whose answer had the call", tenon.Visible(m.CallID))
 		}
 		if !ok {
-			return nil // a conversation from elsewhere
+			return nil // the calls are not tenon's; the conversation is from elsewhere
 		}
 		text, _, err := c.parts(m.Content, false)
 		if err != nil {
@@ -167,7 +167,7 @@ func (c *call) readResults(t *conversation, messages []openMessageIn) error {
 	return nil
 }
 
-// past returns an earlier message in a form that [transcript.Read] accepts. It reads the files of the user.
+// past returns an earlier message in a form that [transcript.Read] accepts. It reads the files in a user's message.
 func (c *call) past(m *openMessageIn, raw json.RawMessage) (json.RawMessage, error) {
 	var text string
 	if m.Role != "user" || json.Unmarshal(m.Content, &text) == nil {
@@ -185,7 +185,7 @@ func (c *call) past(m *openMessageIn, raw json.RawMessage) (json.RawMessage, err
 	return encode(out)
 }
 
-// parts reads the content of a message: a text, or a list of parts. Only a user's message may have files.
+// parts reads the content of a message: a text, or a list of parts. Only a user's message may contain files.
 func (c *call) parts(raw json.RawMessage, user bool) (text string, files []tenon.Part, err error) {
 	if json.Unmarshal(raw, &text) == nil {
 		return text, nil, nil
@@ -291,7 +291,7 @@ func (c *call) picture(address string) (tenon.Part, error) {
 	}
 	if err != nil {
 		code := tenon.ErrorCode(err)
-		if code != tenon.CodeTooLarge && code != tenon.CodeCancelled { // the request is wrong, whatever the address did
+		if code != tenon.CodeTooLarge && code != tenon.CodeCancelled { // an address that fails makes the request wrong
 			code = tenon.CodeInvalid
 		}
 		return p, tenon.Errorf(code, "image_url: %w", err)
@@ -299,14 +299,14 @@ func (c *call) picture(address string) (tenon.Part, error) {
 	return p, nil
 }
 
-// Bounds of reading addresses that messages name.
+// Bounds for reading the addresses in messages.
 const (
-	maxFetched = 8 // of one request
+	maxFetched = 8 // addresses per request
 	fetchTime  = 10 * time.Second
 )
 
-// fetchPublic reads an https address of the public Internet. It never connects to private addresses, whatever name
-// leads there, nor follows a redirect to http.
+// fetchPublic reads an https address of the public Internet. It never connects to a private address, even if a public
+// name resolves to it. It does not follow redirects to http.
 func fetchPublic(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Host == "" {

@@ -17,25 +17,26 @@ const IgnoredHeader = "Tenon-Ignored"
 // maxIgnored bounds the names in [IgnoredHeader].
 const maxIgnored = 16
 
-// parameterName is the form of the names in [IgnoredHeader].
+// parameterName matches the names that may be in [IgnoredHeader].
 var parameterName = lazyregexp.New(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// silentParameters are documented by OpenAI and change no answer of an agent: labels, caches and tiers of service.
+// silentParameters returns parameters that OpenAI documents and that do not affect an agent's answer: labels, caches
+// and tiers of service.
 func silentParameters() []string {
 	return []string{"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
 		"prompt_cache_retention"}
 }
 
-// foreignParameters are sent by clients of other vendors' APIs and proxies. They are similar to parameters of OpenAI,
-// and are no misspellings of them.
+// foreignParameters returns parameters of other vendors' APIs and proxies. They resemble parameters of OpenAI, but they
+// are not misspellings of them.
 func foreignParameters() []string {
 	return []string{"models", "mode", "reasoning", "thinking", "tool_ids", "tool_config", "max_output_tokens", "format",
 		"template", "stop_token_ids", "stop_sequences", "min_tokens", "top_a", "min_p", "stream_tokens"}
 }
 
-// checkNames looks at the names of the request's parameters. A name that is probably a misspelling of a parameter which
-// the request does not have is refused. Other unknown names are ignored, because clients and proxies send parameters of
-// other vendors; a header of the answer lists them. Errors: invalid.
+// checkNames checks the names of the request's parameters. It refuses a name that is probably a misspelling of a
+// parameter that the request does not contain. It ignores other unknown names, because clients and proxies send
+// parameters of other vendors. A header of the answer lists the ignored names. Errors: invalid.
 func (c *call) checkNames() error {
 	known := silentParameters()
 	for f := range reflect.TypeFor[completionRequest]().Fields() {

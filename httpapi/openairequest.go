@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/transcript"
 )
 
-// completionRequest is the body of POST /v1/chat/completions. Unsupported members that would change the answer have a
-// field, so that they can be refused by name. See [call.checkNames] about other members.
+// completionRequest is the body of POST /v1/chat/completions. Unsupported members that would change the answer also
+// have a field, so that they can be refused by name. For other members see [call.checkNames].
 type completionRequest struct {
 	Model       string            `json:"model"`
 	Messages    []json.RawMessage `json:"messages"`
@@ -42,12 +42,12 @@ type completionRequest struct {
 	LogitBias    json.RawMessage `json:"logit_bias"`
 	Modalities   []string        `json:"modalities"`
 	Audio        json.RawMessage `json:"audio"`
-	Prediction   json.RawMessage `json:"prediction"` // ignored: it only makes an answer faster
+	Prediction   json.RawMessage `json:"prediction"` // ignored, because it would only make an answer faster
 	Web          json.RawMessage `json:"web_search_options"`
 	Verbosity    string          `json:"verbosity"`
 
 	stop   []string
-	choice string // as [host.Question.ToolChoice]
+	choice string // in the form of [host.Question.ToolChoice]
 	output json.RawMessage
 	client []tenon.Tool
 	talk   conversation
@@ -75,7 +75,7 @@ type openTool struct {
 	} `json:"function"`
 }
 
-// openChosen is a tool choice: a tool, or a list of them.
+// openChosen is a tool choice that names a tool, or a list of tools.
 type openChosen struct {
 	openTool
 	Allowed struct {
@@ -118,7 +118,7 @@ func isSet(raw json.RawMessage) bool {
 	return true
 }
 
-// unsupported names the first parameter of the request that is not supported, or returns "".
+// unsupported returns the name of the first unsupported parameter in the request, or "".
 func (q *completionRequest) unsupported() string {
 	switch {
 	case q.N != nil && *q.N != 1:

@@ -15,7 +15,7 @@ import (
 // clientResult is a result that the client sends for a call of its tool.
 type clientResult struct {
 	run, step, text string
-	masks           bool // the journal has masked texts, which cannot be compared
+	masks           bool // texts are masked in the journal, so results cannot be compared
 }
 
 // openCall is a call of the client's tool in an answer. In a stream, Index is set, and the arguments come in pieces.
@@ -31,8 +31,8 @@ type openFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// The id of a call names its run and step, so that every process finds them: call_RUN_TURN_INDEX. It has letters,
-// digits and '_' only, and at most 40 characters, as providers require of ids in a history.
+// The id of a call contains its run and step, call_RUN_TURN_INDEX, so that every process can find them. It consists of
+// letters, digits and '_', and has at most 40 characters, as providers require of ids in a history.
 const (
 	callPrefix = "call_"
 	runPrefix  = "run_"
@@ -43,7 +43,7 @@ func callID(run, step string) string {
 	return callPrefix + strings.TrimPrefix(run, runPrefix) + "_" + s.Unit + "_" + s.Call
 }
 
-// parseCall returns the run and the step of a call's id. ok is false if tenon made no such id.
+// parseCall returns the run and the step in a call's id. ok is false if the id was not made by tenon.
 func parseCall(id string) (run, step string, ok bool) {
 	rest, ok := strings.CutPrefix(id, callPrefix)
 	f := strings.Split(rest, "_")
@@ -95,7 +95,7 @@ func (t *clientCalls) list(run string) (calls []openCall) {
 	return inOrder(calls)
 }
 
-// callsOf returns the calls of the client among what a run waits for, and the rest.
+// callsOf splits the waits of a run into calls of the client and others.
 func callsOf(waiting []host.Approval) (calls []openCall, rest []host.Approval) {
 	for _, a := range waiting {
 		if a.Kind == agent.AskClient {
@@ -108,7 +108,7 @@ func callsOf(waiting []host.Approval) (calls []openCall, rest []host.Approval) {
 	return inOrder(calls), rest
 }
 
-// inOrder sorts calls in the order in which the model made them.
+// inOrder sorts calls in the order in which the model proposed them.
 func inOrder(calls []openCall) []openCall {
 	slices.SortFunc(calls, func(a, b openCall) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
@@ -116,7 +116,8 @@ func inOrder(calls []openCall) []openCall {
 	return calls
 }
 
-// deltas returns the pieces of calls in a stream: the call without arguments, then its arguments.
+// deltas returns the pieces of calls for a stream. For each call, the first piece contains no arguments, and the second
+// contains the arguments.
 func deltas(calls []openCall) (pieces []openCall) {
 	for i, whole := range calls {
 		pieces = append(pieces,
@@ -126,11 +127,11 @@ func deltas(calls []openCall) (pieces []openCall) {
 	return pieces
 }
 
-// recorded is what the journal says about the calls of the client in a run.
+// recorded contains what the journal records about the client's calls in a run.
 type recorded struct {
 	clientCalls
 	answers map[string]tenon.Event // by step
-	said    []string               // messages that were sent into the run
+	said    []string               // messages that were sent to the run
 }
 
 func (c *call) recorded(run string) (r recorded, err error) {
@@ -153,9 +154,9 @@ func (c *call) recorded(run string) (r recorded, err error) {
 	}
 }
 
-// deliver gives a run the results of its client's tools and resumes it. The answer consists of the events after the
-// returned number. The same request can be repeated at any time: results that the run has already are not sent again.
-// ok is false if the run has ended and the messages have a question for another one.
+// deliver passes the results of the client's tools to their run and resumes it. The answer consists of the events after
+// the number after. The same request can be repeated at any time, because results that the run already has are not
+// passed again. ok is false if the run has ended and the messages contain a new question, which is for another run.
 func (c *call) deliver(q *completionRequest) (run tenon.Run, after uint64, ok bool, err error) {
 	t := &q.talk
 	bad := func(format string, args ...any) (tenon.Run, uint64, bool, error) {
@@ -191,7 +192,7 @@ func (c *call) deliver(q *completionRequest) (run tenon.Run, after uint64, ok bo
 	if err := c.give(id); err != nil {
 		return run, 0, false, err
 	}
-	if len(fresh) == 0 { // its model failed after the results had arrived: try again
+	if len(fresh) == 0 { // the model failed after the results had arrived; try again
 		after = run.Seq
 		err = c.h.Runs().Resume(c.ctx(), id)
 		if tenon.ErrorCode(err) == tenon.CodeConflict { // another request has resumed it
@@ -224,7 +225,7 @@ func (c *call) giveIf(run tenon.Run) error {
 }
 
 // check compares results with the journal. It returns the results that the run does not have yet, and the number of the
-// last event that brought one. Errors: invalid.
+// last event that recorded one of the others. Errors: invalid.
 func (r *recorded) check(run string, results []clientResult) (fresh []clientResult, after uint64, err error) {
 	sent := map[string]bool{}
 	for _, one := range results {
@@ -260,7 +261,7 @@ func (r *recorded) check(run string, results []clientResult) (fresh []clientResu
 	return fresh, after, nil
 }
 
-// is reports whether an event brought this result.
+// is reports whether an event recorded this result.
 func (r *clientResult) is(e tenon.Event) bool {
 	var sent map[string]*tenon.Result
 	if json.Unmarshal(view.As[agent.Answer](e).Responses, &sent) != nil || sent[agent.QuestionKey] == nil {
@@ -269,7 +270,7 @@ func (r *clientResult) is(e tenon.Event) bool {
 	return r.masks || sent[agent.QuestionKey].Text() == r.text
 }
 
-// send1 records a result. It returns the number of the event that did.
+// send1 records a result. It returns the number of the event that records it.
 func (c *call) send1(r clientResult) (uint64, error) {
 	text, err := encode(r.text)
 	if err != nil {
@@ -287,7 +288,8 @@ func (c *call) send1(r clientResult) (uint64, error) {
 	return won.Seq, nil
 }
 
-// usageBetween sums what the events of a run used, after one number up to another; 0 is the last event.
+// usageBetween sums the usage of the events of a run after the number after, up to the number until. If until is 0, it
+// sums up to the last event.
 func (c *call) usageBetween(run tenon.Run, after, until uint64) (tenon.Usage, error) {
 	var fold view.Run
 	var before tenon.Usage

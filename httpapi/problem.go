@@ -50,10 +50,10 @@ type Problem struct {
 	Detail string          `json:"detail"`
 	Code   tenon.Code      `json:"code"`
 	Data   json.RawMessage `json:"data,omitempty"`
-	// Run is the run of the request if it may have taken effect. The request must not be repeated then.
+	// Run is the run of the request if the run may have taken effect. The request must then not be repeated.
 	Run string `json:"run,omitempty"`
 
-	chat ofChat // the run and the session of a chat, which only errors of ResearchAI's API have
+	chat ofChat // run and session of a chat; only for errors of ResearchAI's API
 }
 
 // refusal is an error with an explicit status, such as 405 or 415, instead of the status of its code.
@@ -82,7 +82,7 @@ func problem(err error) (p Problem, known bool) {
 	var f final
 	if errors.As(err, &f) {
 		p.Run = f.run
-		if code != tenon.CodeAuth { // a refused sign-in has no effect, and nobody repeats a 403
+		if code != tenon.CodeAuth { // a refused sign-in has no effect, and clients do not repeat a 403
 			p.Status = http.StatusFailedDependency
 		}
 	}

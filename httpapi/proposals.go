@@ -20,8 +20,8 @@ type Editor interface {
 	Propose(ctx context.Context, e config.Edits, by tenon.Principal) (Proposal, error)
 	// Proposals lists the changes that wait for the owner's agreement, oldest first.
 	Proposals(ctx context.Context) ([]Proposal, error)
-	// Accept makes a proposed change. digest must be the digest of the change that the owner has seen. commandLine says
-	// that the agreement comes from the command line of this machine. Errors: not_found, conflict (the change is
+	// Accept makes a proposed change. digest must be the digest of the change that the owner has seen. commandLine
+	// means that the agreement comes from the command line of this machine. Errors: not_found, conflict (the change is
 	// different now), denied (only the command line may agree).
 	Accept(ctx context.Context, id, digest string, commandLine bool) (Proposal, error)
 	// Reject drops a proposal. Errors: not_found, invalid (a change of files on disk).
@@ -48,9 +48,9 @@ type Proposal struct {
 	ID      string          `json:"id"`
 	Kind    string          `json:"kind"`         // edit or reload
 	State   string          `json:"state"`        // open, accepted or rejected
-	By      tenon.Principal `json:"by,omitempty"` // of an edit: the sender of the request
+	By      tenon.Principal `json:"by,omitempty"` // for an edit: the sender of the request
 	Created time.Time       `json:"created"`
-	Expires *time.Time      `json:"expires,omitempty"` // of an edit: when it is dropped without an answer
+	Expires *time.Time      `json:"expires,omitempty"` // for an edit: the time at which it is dropped
 	File    string          `json:"file"`              // the project's file
 	// Digest identifies exactly this change; see [Editor].Accept.
 	Digest string `json:"digest"`
@@ -58,12 +58,12 @@ type Proposal struct {
 	Differences []config.Difference `json:"differences"`
 	// Files are the changed files with their complete text before and after.
 	Files []config.FileChange `json:"files"`
-	// CommandLine says that only the command line may agree, because the change starts a program, calls an address,
+	// CommandLine means that only the command line may agree, because the change starts a program, calls an address,
 	// sends a secret or opens tenon to other users.
 	CommandLine bool `json:"command_line"`
 	// Command is the command that shows the change and asks for the agreement.
 	Command string `json:"command"`
-	// Note is a remark for the owner, such as why no part of the change is in effect yet.
+	// Note is a remark for the owner, for example the reason why no part of the change is in effect yet.
 	Note string `json:"note,omitempty"`
 }
 
@@ -72,7 +72,7 @@ type AcceptRequest struct {
 	Digest string `json:"digest"`
 }
 
-// editor returns the editor. Error: invalid, if the file cannot be changed from here.
+// editor returns the editor. Errors: invalid if the file cannot be changed over HTTP.
 func (c *call) editor() (Editor, error) {
 	if c.cfg.Editor == nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the project's file cannot be changed from here: there is none, "+
@@ -93,7 +93,7 @@ func (c *call) proposals() error {
 	return c.answer(http.StatusOK, items(open))
 }
 
-// findProposal returns the proposal of the request's path.
+// findProposal returns the proposal in the request's path.
 func (c *call) findProposal() (Editor, Proposal, error) {
 	e, err := c.editor()
 	if err != nil {

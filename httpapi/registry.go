@@ -11,7 +11,7 @@ import (
 // RegistryResults is the answer of GET /api/v1/config/registry: servers of the registry that registry.url names. Their
 // texts come from the authors of the servers.
 type RegistryResults struct {
-	Registry string          `json:"registry,omitempty"` // its host; absent if none is configured
+	Registry string          `json:"registry,omitempty"` // host of the registry; absent if none is configured
 	Items    []RegistryEntry `json:"items"`
 	More     bool            `json:"more,omitempty"` // there are further matches
 }
@@ -25,14 +25,15 @@ type RegistryEntry struct {
 	Status      string `json:"status,omitempty"` // active, deprecated, deleted
 	Website     string `json:"website,omitempty"`
 	Repository  string `json:"repository,omitempty"`
-	// Setups are the ways to configure the server, the preferred one first. There are none if it cannot run here.
+	// Setups contains the ways to configure the server, the preferred one first. It is empty if the server cannot run
+	// here.
 	Setups []registry.Setup `json:"setups"`
 	// Configured names the servers of the configuration that have this entry as their registry_name.
 	Configured []string `json:"configured,omitempty"`
 }
 
-// searchRegistry searches only the configured registry: a request must not choose where tenon sends its words and its
-// token.
+// searchRegistry searches only the configured registry. A request cannot choose the registry, because tenon sends it
+// the search words and a token.
 func (c *call) searchRegistry() error {
 	limit, err := c.number("limit", 20, 1, 100)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
-// Errors of the packages below name their remedy as a command, such as "tenon runs list shows them". A client of the
-// HTTP API can run no command. So every text of an error passes through [call.advice], which replaces commands and
-// flags by requests. It is the only place that does: packages below know one kind of remedy.
+// Errors of other packages name their remedy as a command, such as "tenon runs list shows them". A client of the HTTP
+// API cannot run commands. Every text of an error therefore passes through [call.advice], which replaces commands and
+// flags by requests. No other code does this, so other packages need to know only one kind of remedy.
 
-// headerClient, with the value command-line, says that the client is a tenon command. Its user reads commands.
+// headerClient, with the value command-line, means that the client is a tenon command, whose user can run commands.
 const (
 	headerClient = "Tenon-Client"
 	commandLine  = "command-line"
 )
 
-// remedies is the table of commands and flags in errors, and what a client of the HTTP API can do instead. The first
-// match of each row counts, in this order.
+// remedies maps commands and flags in errors to the equivalents for a client of the HTTP API. The rows are tried in
+// this order. In each row, the first match is replaced.
 var remedies = []struct {
 	command *regexp.Regexp
 	request string
@@ -63,15 +63,15 @@ func row(command, request string) struct {
 }
 
 var (
-	// anyCommand matches a command that has no request.
+	// anyCommand matches a command for which there is no request.
 	anyCommand = lazyregexp.New(`\btenon (approvals|chat|config|doctor|eval|grants|init|models|proposals|run|` +
 		`runs|secrets|serve|servers|sessions|store|tables|tools|trust|workflows)\b`)
 )
 
-// onMachine follows a text with commands that have no request.
+// onMachine is appended to a text that contains a command for which there is no request.
 const onMachine = " (a command on the machine of this tenon)"
 
-// remedy replaces commands and flags in the text of an error by what a client of the HTTP API can do.
+// remedy replaces commands and flags in the text of an error by their equivalents for a client of the HTTP API.
 func remedy(text string) string {
 	if !strings.Contains(text, "tenon ") && !strings.Contains(text, "--") && !strings.Contains(text, "-c ") {
 		return text
@@ -85,7 +85,7 @@ func remedy(text string) string {
 	return text
 }
 
-// advice returns the text of an error as the client of the request can follow it.
+// advice returns the text of an error with remedies that the client of the request can follow.
 func (c *call) advice(text string) string {
 	if c.cfg.CommandLine || c.req.Header.Get(headerClient) == commandLine {
 		return text
@@ -93,7 +93,7 @@ func (c *call) advice(text string) string {
 	return remedy(text)
 }
 
-// advised is advice for an error. nil stays nil.
+// advised applies advice to an error. It returns nil for nil.
 func (c *call) advised(e *tenon.Error) *tenon.Error {
 	if e == nil {
 		return nil

@@ -40,7 +40,7 @@ func (c remoteApprovals) Decide(ctx context.Context, run, step string, r agent.R
 	return won, d.Mine, err
 }
 
-// lasting formats the duration of a grant. It is "" for a grant that does not expire.
+// lasting formats the duration of a grant. It returns "" for a grant that does not expire.
 func lasting(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -57,7 +57,7 @@ func (c remoteApprovals) Revoke(ctx context.Context, _ tenon.Principal, id strin
 	return c.done(ctx, http.MethodPost, at("grants", "revoke"), RevokeRequest{ID: id})
 }
 
-// Rules returns a handle without information, since no route evaluates rules.
+// Rules returns a handle that has no rules, because there is no route that evaluates rules.
 func (c remoteApprovals) Rules() host.Rules { return remoteRules{} }
 
 type remoteRules struct{}
@@ -70,7 +70,8 @@ func (remoteRules) Verdicts(*tenon.Tool, string) []policy.LayerVerdict { return 
 
 func (remoteRules) Forbids(*tenon.Tool, string, tenon.Principal) (string, bool) { return "", false }
 
-// JudgeTool implements [host.Rules]: the rules are judged in the process that has them, so everything asks here.
+// JudgeTool implements [host.Rules]. It returns the verdict ask for every call, because only the remote process can
+// evaluate the rules.
 func (remoteRules) JudgeTool(*tenon.Tool, tenon.Principal, json.RawMessage) policy.Opinion {
 	return policy.Opinion{Verdict: tenon.Ask}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // Runs returns the handle of the principal's runs. List uses the fields Session, State, Caller, Prefix, Before and
-// Limit of its filter. Resume returns nil for a run that has ended meanwhile.
+// Limit of its filter. If a run has ended meanwhile, Resume returns nil.
 func (c *Client) Runs() host.Runs { return remoteRuns{c} }
 
 type (
@@ -105,14 +105,15 @@ func (c remoteRuns) Steer(ctx context.Context, run, text, _ string) (tenon.Event
 	return tenon.Event{Run: r.Run, Seq: r.Seq}, err
 }
 
-// rejoinTries and rejoinPause bound how long a lost stream is rejoined: about a minute.
+// rejoinTries and rejoinPause limit how long a client tries to reconnect a lost stream, to about a minute.
 const (
 	rejoinTries = 30
 	rejoinPause = 2 * time.Second
 )
 
-// Rejoin makes streams of events reconnect after the last event received when they break off. Notify reports the first
-// loss. Pause is the time between two attempts; 0 means two seconds. Call Rejoin before the client is used.
+// Rejoin makes streams of events reconnect when the connection is lost. They continue after the last event that was
+// received. notify reports the first loss. pause is the time between two attempts; if 0, it is two seconds. Call Rejoin
+// before the client is used.
 func (c *Client) Rejoin(notify func(format string, args ...any), pause time.Duration) {
 	if pause == 0 {
 		pause = rejoinPause
@@ -152,7 +153,7 @@ func (c remoteRuns) Events(ctx context.Context, run string, after uint64) iter.S
 			case <-ctx.Done():
 				return
 			}
-			// Discard the text received so far: the answer starts again. A struct of strings always encodes.
+			// Discard the text received so far, because the answer starts again. A struct of strings always encodes.
 			data, _ := json.Marshal(engine.Delta{Text: "the connection broke off"})
 			if tries == 1 && !yield(tenon.Event{Run: run, Kind: engine.LiveReset, Data: data}, nil) {
 				return
@@ -229,7 +230,7 @@ func (c remoteView) Conversation(ctx context.Context) ([]*tenon.Message, error) 
 	return l.Items, err
 }
 
-// noMessage is the error for a list of messages with an empty entry.
+// noMessage returns the error about a list of messages that contains an empty entry.
 func (c *Client) noMessage() error {
 	return tenon.Errorf(tenon.CodeProtocol, "the answer of %s cannot be read: an entry of the conversation has "+
 		"no message", c.whose)
@@ -243,7 +244,7 @@ func (c remoteView) Artifact(ctx context.Context, id string) (data []byte, mimeT
 	return c.file(ctx, at("runs", c.id, "artifacts", id))
 }
 
-// Owner returns that the remote process serves the run: tenon serve works on all runs of its store.
+// Owner reports that the remote process serves the run, because tenon serve works on all runs of its store.
 func (c remoteView) Owner(context.Context) (host.Owner, error) {
 	return host.Owner{Working: true, Served: true}, nil
 }
@@ -263,13 +264,13 @@ func (c remoteData) Page(ctx context.Context, digest string, o host.PageOptions)
 		at("runs", c.id, "tables", digest)+"?"+pageQuery(o).Encode(), nil, "")
 }
 
-// pageQuery writes the options of a page of rows.
+// pageQuery returns the options of a page of rows as query parameters.
 func pageQuery(o host.PageOptions) url.Values {
 	return url.Values{"skip": {strconv.FormatInt(o.Skip, 10)}, "limit": {strconv.FormatInt(o.Limit, 10)},
 		"whole": {strconv.FormatBool(o.Whole)}, "count": {strconv.FormatBool(o.Count)}}
 }
 
-// ToolTable reports no table: the process at the other end resumes its runs with their tables.
+// ToolTable returns no table, because the remote process resumes its runs with their tables.
 func (c remoteData) ToolTable(context.Context) (*agent.ToolTable, []string, error) {
 	return nil, nil, nil
 }
@@ -286,7 +287,7 @@ func (c remoteData) Result(context.Context) (host.WorkflowResult, error) {
 	return host.WorkflowResult{}, notOverHTTP("the result of a workflow")
 }
 
-// notOverHTTP is the error of a method that has no route.
+// notOverHTTP returns the error of a method for which there is no route.
 func notOverHTTP(what string) error {
 	return tenon.Errorf(tenon.CodeInvalid, "not available over HTTP: %s; run it on the machine of the store", what)
 }

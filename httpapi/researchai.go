@@ -21,13 +21,13 @@ type ChatRequest struct {
 	SessionID   string   `json:"sessionId"`
 	Temperature *float64 `json:"temperature"`
 	MaxTokens   int      `json:"maxTokens"`
-	// Provider is CLAUDE, OPENAI, or a provider of tenon. The model must be one of this provider.
+	// Provider is CLAUDE, OPENAI, or a provider of tenon. The model must belong to this provider.
 	Provider string `json:"providerId"`
 	// System is text that follows the agent's instructions.
 	System     string         `json:"systemPrompt"`
 	Parameters ChatParameters `json:"parameters"`
-	// Busy says what happens if the session has a run at work: refuse (409), queue (wait until the run has ended), or
-	// steer (send the message into the run). Empty means refuse.
+	// Busy determines the behaviour if the session has an unfinished run: refuse (409), queue (wait until the run has
+	// ended), or steer (send the message to the run). If empty, it is refuse.
 	Busy string `json:"busy"`
 }
 
@@ -38,10 +38,11 @@ type ChatResponse struct {
 	TokensUsed   int          `json:"tokensUsed"`
 	TokenDetails TokenDetails `json:"tokenDetails"`
 	Run          string       `json:"run"`
-	// Citations are the sources of Response; positions are bytes of it. Media are generated images and audio.
+	// Citations are the sources of Response; their positions are byte offsets. Media are generated images and audio.
 	Citations []tenon.Citation `json:"citations,omitempty"`
 	Media     []view.Media     `json:"media,omitempty"`
-	// Finish is MAX_TOKENS if the run ended at a limit, as Error says. Response is the text so far then.
+	// Finish is MAX_TOKENS if the run ended at a limit. Error then describes the limit, and Response is the text so
+	// far.
 	Finish string `json:"finishReason,omitempty"`
 	Error  string `json:"error,omitempty"`
 }
@@ -57,8 +58,8 @@ type TokenDetails struct {
 	EstimatedTotal  int `json:"estimatedTotalTokens"`
 }
 
-// ChatWaiting is the error of a chat whose run needs approvals. They have the form of GET /api/v1/approvals. The run
-// continues when they are decided.
+// ChatWaiting is the error of a chat whose run needs approvals. The approvals have the form of GET /api/v1/approvals.
+// The run continues when they are decided.
 type ChatWaiting struct {
 	Error     string          `json:"error"`
 	SessionID string          `json:"sessionId"`
@@ -113,9 +114,9 @@ func (c *call) beginChat() (q ChatRequest, run tenon.Run, after uint64, err erro
 	}
 	ask.Sampling, ask.System = q.sampling(), q.System
 	if id := q.SessionID; id != "" {
-		ask.Agent = "" // the agent of the session
+		ask.Agent = "" // the session's agent is used
 		if _, err := c.mySession(id); tenon.ErrorCode(err) == tenon.CodeNotFound {
-			q.SessionID = "" // an error does not name it
+			q.SessionID = "" // the session does not exist, so errors do not name it
 			return q, run, 0, tenon.Errorf(tenon.CodeNotFound, "Session not found")
 		}
 	}
@@ -139,7 +140,7 @@ func chatResponse(q ChatRequest, f followed) ChatResponse {
 	return r
 }
 
-// estimate returns the estimated number of tokens of a text: one for four bytes.
+// estimate returns an estimate of the number of tokens of a text: one per four bytes.
 func estimate(text string) int { return (len(text) + 3) / 4 }
 
 func waitingChat(f followed) ChatWaiting {

@@ -12,7 +12,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// ChatParameters are ResearchAI's RequestParameters. They precede the members of the same name in [ChatRequest].
+// ChatParameters are ResearchAI's RequestParameters. They take precedence over the members of the same name in
+// [ChatRequest].
 type ChatParameters struct {
 	Temperature *float64 `json:"temperature"`
 	MaxTokens   int      `json:"maxTokens"`
@@ -34,8 +35,8 @@ func (q *ChatRequest) sampling() *agent.Sampling {
 	return s
 }
 
-// modelOf returns the model of a request: the one it names, or one of the provider that it names. It is empty if the
-// agent's own model fits.
+// modelOf returns the model of a request. This is the model that the request names, or a model of the provider that it
+// names. It returns "" if the agent's own model is used.
 func (c *call) modelOf(q ChatRequest, ask host.Question) (string, error) {
 	if q.Provider == "" {
 		return q.Model, nil
@@ -80,7 +81,7 @@ func (c *call) modelOf(q ChatRequest, ask host.Question) (string, error) {
 		cmp.Or(strings.Join(known, ", "), "none"))
 }
 
-// ofChat is an error of a chat with the run and the session that exist already.
+// ofChat is an error of a chat, with the run and the session if they were already created.
 type ofChat struct {
 	err          error
 	run, session string

@@ -16,13 +16,14 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// The time limits of ResearchAI's lists. A server that has not answered by then is left out, and continues to start.
+// The time limits of ResearchAI's lists. A server that does not answer in time is omitted. It continues to start.
 const (
 	listTime  = 15 * time.Second // for listing the tools of all servers
 	countTime = 5 * time.Second  // for counting a server's prompts and resources
 )
 
-// MissingHeader is in a list of tools that lacks tools, and names their servers, separated by ", ".
+// MissingHeader is a header of a list of tools that is incomplete. It contains the names of the servers whose tools are
+// missing, separated by ", ".
 const MissingHeader = "Tenon-Missing"
 
 // chatServer is a server in ResearchAI's format.
@@ -37,7 +38,7 @@ type chatServer struct {
 	Resources   int        `json:"resourcesCount"`
 	Prompts     int        `json:"promptsCount"`
 	List        []chatTool `json:"tools"`
-	Error       string     `json:"error,omitempty"` // why it is not connected, or why its tools are not offered
+	Error       string     `json:"error,omitempty"` // why it is not connected, or its tools are not offered
 }
 
 type chatTool struct {
@@ -76,8 +77,8 @@ func serverNotFound(err error) error {
 	return err
 }
 
-// offerNotFound is serverNotFound for something that a server offers. If the server exists, the error is about the
-// prompt or the resource, and stays.
+// offerNotFound is serverNotFound for something that a server offers. If the server exists, the error concerns the
+// prompt or the resource, and is returned unchanged.
 func (c *call) offerNotFound(server string, err error) error {
 	if tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return err
@@ -117,7 +118,7 @@ func (c *call) chatServerByID() error {
 	return c.answer(http.StatusOK, s)
 }
 
-// chatServer describes a server. It counts prompts and resources only if the server is connected already.
+// chatServer describes a server. It counts prompts and resources only if the server is already connected.
 func (c *call) chatServer(st servers.Status, listed chatListing) (chatServer, error) {
 	entry := c.h.Service().Info().Config.Servers[st.Name]
 	s := chatServer{ID: st.Name, Name: cmp.Or(entry.Title, st.Name), Description: entry.Description,
@@ -128,7 +129,7 @@ func (c *call) chatServer(st servers.Status, listed chatListing) (chatServer, er
 	}
 	s.List = listed.of(st.Name) // a server that is down has no tools
 	s.Tools = len(s.List)
-	if now, err := c.status(st.Name); err == nil && now.Error != nil { // listing the tools may have found it
+	if now, err := c.status(st.Name); err == nil && now.Error != nil { // listing the tools may have found the error
 		s.Error = now.Error.Message
 	} else if err := listed.missing[st.Name]; err != nil {
 		s.Error = c.advice(err.Error())
@@ -186,11 +187,11 @@ func (c *call) changed(err error, done, failed string) error {
 	return c.answer(Status(tenon.ErrorCode(err)), chatDone{false, failed + ": " + c.advice(err.Error())})
 }
 
-// chatListing is the tools that could be listed in time.
+// chatListing contains the tools that could be listed in time.
 type chatListing struct {
 	tools   []*tenon.Tool
-	missing map[string]error // by server: why tools of it are missing
-	err     error            // nothing is listed
+	missing map[string]error // server → reason why tools of it are missing
+	err     error            // error if nothing could be listed
 }
 
 func (c *call) chatListing() chatListing {
@@ -297,7 +298,7 @@ func (c *call) chatCallTool() error {
 	return c.answer(http.StatusOK, out)
 }
 
-// onlyServer returns the server of a tool for a call that names none.
+// onlyServer returns the server of a tool for a call that names no server.
 func onlyServer(tools []*tenon.Tool, tool string) (string, error) {
 	var found []string
 	for _, t := range tools {

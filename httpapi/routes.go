@@ -13,7 +13,7 @@ type route struct {
 	traits          trait
 }
 
-// trait is a set of properties in which a route differs from most others.
+// trait is a set of properties in which a route can differ from the majority of routes.
 type trait uint8
 
 const (
@@ -221,5 +221,5 @@ func line(method, pattern string, serve func(*call) error, traits []trait) route
 	return r
 }
 
-// prefix begins the paths of the native API.
+// prefix is the prefix of the paths of the native API.
 const prefix = "/api/v1"

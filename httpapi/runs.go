@@ -16,7 +16,7 @@ import (
 type StartRequest struct {
 	Question string `json:"question"`
 	Agent    string `json:"agent,omitempty"`
-	Session  string `json:"session,omitempty"` // to continue: an id, the beginning of one, or "-1" for the last
+	Session  string `json:"session,omitempty"` // session to continue: an id, a prefix of one, or "-1" for the last
 	Fork     bool   `json:"fork,omitempty"`    // ask in a fork of the session, which may have a run at work
 	Model    string `json:"model,omitempty"`
 	NoTools  bool   `json:"no_tools,omitempty"`
@@ -33,11 +33,11 @@ type StartRequest struct {
 	Resources []ReadRequest `json:"resources,omitempty"`
 	// Data are tables for the agent: Arrow files or streams, in base64.
 	Data [][]byte `json:"data,omitempty"`
-	// ToolTable is a tool table, an Arrow file or stream in base64; ToolTableFile is instead the id of a table of
-	// GET /tables. The run gets only those tools of the configuration that its rows name.
+	// ToolTable is a tool table, as an Arrow file or stream in base64. Alternatively, ToolTableFile is the id of a
+	// table in GET /tables. The run gets only the configured tools that the rows of the table name.
 	ToolTable     []byte `json:"tool_table,omitempty"`
 	ToolTableFile string `json:"tool_table_file,omitempty"`
-	ToolColumn    string `json:"tool_column,omitempty"` // of the table; empty: the last one with tools
+	ToolColumn    string `json:"tool_column,omitempty"` // column of the table; if empty, the last tool column
 	// Yes, if not empty, allows every tool call that would need an approval. The journal names its value as the
 	// approver.
 	Yes string `json:"yes,omitempty"`
@@ -77,7 +77,7 @@ func (c *call) problemsOf(list []host.Problem) []ServerProblem {
 type RunInfo struct {
 	view.Report
 	Steps []view.Step `json:"steps"`
-	// Interrupted says that no process works on the run although its state is working: its process died.
+	// Interrupted reports that no process works on the run although its state is working, because its process died.
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
@@ -219,11 +219,11 @@ func (c *call) runs() error {
 // RunRow is a run in a list.
 type RunRow struct {
 	tenon.Run
-	// Interrupted says that no process works on the run although its state is working: its process died.
+	// Interrupted reports that no process works on the run although its state is working, because its process died.
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
-// rows finds out which runs are interrupted.
+// rows adds to each run whether it is interrupted.
 func (c *call) rows(runs []tenon.Run) ([]RunRow, error) {
 	rows := make([]RunRow, len(runs))
 	for i, r := range runs {
@@ -240,7 +240,8 @@ func (c *call) rows(runs []tenon.Run) ([]RunRow, error) {
 	return rows, nil
 }
 
-// seen returns the principal whose runs and sessions the caller sees, or "" if it sees all runs and sessions.
+// seen returns the principal whose runs and sessions the caller sees. It returns "" if the caller sees the runs and
+// sessions of all principals.
 func (c *call) seen() tenon.Principal {
 	if c.caller.Any {
 		return ""
@@ -300,7 +301,7 @@ func (c *call) runMessages() error {
 	return c.answer(http.StatusOK, items(list))
 }
 
-// artifact sends an artifact as a download. Browsers must not display it, because its content is not trusted.
+// artifact sends an artifact as a download. Browsers must not display it, because the content is not trusted.
 func (c *call) artifact() error {
 	run, err := c.run()
 	if err != nil {

@@ -92,8 +92,8 @@ func (c *call) logs() error {
 	return c.answer(http.StatusOK, items(s.Logs(n)))
 }
 
-// framesHidden replaces the content of tool calls in frames, if rules redact fields of calls. Frames contain the raw
-// messages, without these rules applied.
+// framesHidden replaces the content of tool calls in frames if rules redact fields of calls, because frames contain the
+// raw messages.
 const framesHidden = "rules redact fields of tool calls here; see the runs"
 
 // frames sends the last messages exchanged with a server, with secrets masked.

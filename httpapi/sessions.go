@@ -22,7 +22,7 @@ type SessionInfo struct {
 // SessionRow is a session in a list.
 type SessionRow struct {
 	tenon.Session
-	// Interrupted says that no process works on a run of the session although its state is working.
+	// Interrupted reports that no process works on a run of the session although the state of the run is working.
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type RenameRequest struct {
 
 // ForkRequest is the body of POST /api/v1/sessions/{id}/fork; it may be missing.
 type ForkRequest struct {
-	At    string `json:"at,omitempty"` // the last message to copy: its number, RUN or RUN:SEQ; empty: all messages
+	At    string `json:"at,omitempty"` // last message to copy: its number, RUN or RUN:SEQ; if empty, all are copied
 	Title string `json:"title,omitempty"`
 }
 
@@ -73,7 +73,7 @@ func (c *call) sessions() error {
 	return c.answer(http.StatusOK, paged(rows, limit, func(s SessionRow) string { return s.ID }))
 }
 
-// sessionRows finds out which sessions have an interrupted run.
+// sessionRows adds to each session whether it has an interrupted run.
 func (c *call) sessionRows(list []tenon.Session) ([]SessionRow, error) {
 	working, err := c.h.Runs().List(c.ctx(), engine.Filter{State: tenon.RunWorking, Top: true, Principal: c.seen(),
 		Limit: maxPageSize})

@@ -23,7 +23,8 @@ type Health struct {
 type Ready struct {
 	Status string `json:"status"` // ok, or unavailable
 	Store  string `json:"store"`  // ok, or error
-	// Reason says why no run can start, without the path of the store: anybody may ask.
+	// Reason is the reason why no run can start. It does not contain the path of the store, because the route is
+	// public.
 	Reason string `json:"reason,omitempty"`
 	// Servers counts the servers by state. A server that is down does not change Status.
 	Servers map[servers.State]int `json:"servers"`
@@ -99,7 +100,7 @@ func (c *call) agentList() []AgentInfo {
 	var list []AgentInfo
 	for _, name := range names {
 		info := AgentInfo{Name: name}
-		// An agent with an error in its configuration is listed by its name; a question to it returns the error.
+		// An agent with an error in its configuration is listed with only its name. A question to it returns the error.
 		if a, err := c.h.Service().Info().Config.Agent(name); err == nil {
 			info.Description, info.Model, info.Mode = a.Description, a.Model, a.Mode
 		}
@@ -108,8 +109,8 @@ func (c *call) agentList() []AgentInfo {
 	return list
 }
 
-// ModelEntry is an entry of GET /api/v1/models. Rules names the provider whose rules about tool definitions apply to
-// the model, as in GET /api/v1/lint. It is empty if there are none.
+// ModelEntry is an entry of GET /api/v1/models. Rules is the provider whose rules about tool definitions apply to the
+// model, as in GET /api/v1/lint. It is empty if there are no such rules.
 type ModelEntry struct {
 	host.ModelInfo
 	Rules string `json:"rules,omitempty"`
@@ -153,8 +154,8 @@ func (c *call) testModel() error {
 	return c.answer(http.StatusOK, t)
 }
 
-// ConfigInfo is the answer of GET /api/v1/config: every value with its source. For a secret, the value is the place
-// that it is read from, never the secret.
+// ConfigInfo is the answer of GET /api/v1/config: every value with its source. For a secret, the value is the source of
+// the secret, never the secret itself.
 type ConfigInfo struct {
 	File   string         `json:"file,omitempty"`
 	Values []config.Value `json:"values"`

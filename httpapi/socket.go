@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// maxSocketPath is the longest path of a unix socket that all systems support (sockaddr_un has 104 bytes on macOS and
-// BSD, with the NUL).
+// maxSocketPath is the longest path of a unix socket that all systems support. In sockaddr_un, macOS and BSD have 104
+// bytes for the path with the NUL.
 const maxSocketPath = 103
 
 // Listen opens a unix socket that only its owner can use. It replaces an existing file at the path, so the caller must

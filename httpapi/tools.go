@@ -59,7 +59,7 @@ type listing struct {
 	tag      string            // the entity tag of body
 }
 
-// sendListing sends the list of all tools, from the cache if it is of this snapshot.
+// sendListing sends the list of all tools. It uses the cache if the cache was made from this snapshot.
 func (c *call) sendListing(s *catalog.Snapshot) error {
 	l := c.listed.Load()
 	if l == nil || l.snapshot != s {
@@ -88,7 +88,7 @@ func (c *call) tool() error {
 	return c.answer(http.StatusOK, d)
 }
 
-// lint lists problems of tool definitions that a model would run into, for every provider or only for ?provider=.
+// lint lists problems that a model would have with tool definitions, for every provider or only for ?provider=.
 func (c *call) lint() error {
 	providers := catalog.Providers()
 	if p := c.req.URL.Query().Get("provider"); p != "" {
@@ -115,12 +115,12 @@ func (c *call) lint() error {
 // CallRequest is the body of POST /api/v1/tools/{name}/call; it may be missing.
 type CallRequest struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"` // an object
-	// Detach answers at once (202) with the run that the call is recorded as.
+	// Detach makes the answer, with status 202, return at once. It contains the run that records the call.
 	Detach bool `json:"detach,omitempty"`
-	// ToolTable is a tool table, an Arrow file or stream in base64, whose only row selects the tool of the
-	// configuration that is called; the name in the path is then not used.
+	// ToolTable is a tool table, as an Arrow file or stream in base64. Its only row selects the configured tool to
+	// call. The name in the path is then ignored.
 	ToolTable  []byte `json:"tool_table,omitempty"`
-	ToolColumn string `json:"tool_column,omitempty"` // of the table; empty: the last one with tools
+	ToolColumn string `json:"tool_column,omitempty"` // column of the table; if empty, the last tool column
 }
 
 // CallResponse is the answer to a CallRequest. If the tool reports an error, Result has is_error, and the status is
@@ -220,7 +220,7 @@ type CompletionRequest struct {
 	Template  string            `json:"template,omitempty"`
 	Argument  string            `json:"argument"`
 	Value     string            `json:"value,omitempty"`
-	Arguments map[string]string `json:"arguments,omitempty"` // the other arguments that are known
+	Arguments map[string]string `json:"arguments,omitempty"` // the other arguments, as far as they are known
 }
 
 // completeArgument answers with values of an argument that fit its text so far.

@@ -15,9 +15,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// watchResource streams the changes of a resource, ?server=&uri=, each as the data of an event. The first one has
-// began: true, and so has each one after which the resource must be read again because changes may have been missed.
-// If the resource cannot be watched, the answer is a problem.
+// watchResource streams the changes of a resource, ?server=&uri=, each as the data of an event. The first event has
+// began: true. So does each event after which the client must read the resource again, because changes may have been
+// missed. If the resource cannot be watched, the answer is a problem.
 func (c *call) watchResource() error {
 	name, uri := c.req.URL.Query().Get("server"), c.req.URL.Query().Get("uri")
 	if name == "" || uri == "" {

@@ -122,7 +122,7 @@ func (c *call) runFlow() error {
 	return c.answer(http.StatusOK, w)
 }
 
-// replay folds the journal of a run again and compares the result with the stored events. It executes nothing.
+// replay folds the journal of a run again and compares the result with the stored events. It does not execute anything.
 func (c *call) replay() error {
 	if err := c.decode(&struct{}{}, true); err != nil {
 		return err

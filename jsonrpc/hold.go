@@ -2,14 +2,14 @@ package jsonrpc
 
 import "context"
 
-// AfterEnd runs f in a new goroutine once Done is closed. It uses no goroutine before. Stop reports whether
-// it prevented f from running.
+// AfterEnd runs f in a new goroutine after Done is closed. Until then it uses no goroutine. stop reports whether it
+// prevented f from running.
 func (p *Peer) AfterEnd(f func()) (stop func() bool) { return context.AfterFunc(p.ctx, f) }
 
-// Hold sends a long-lived request, such as a subscription, on a stream that is not an [Exchanger]. It returns
-// when the request is sent. Then is called once, in a new goroutine: with nil after a response with a result,
-// otherwise with the error that [Peer.Call] would return. The call uses no goroutine while it is open.
-// Callers must wait for then after the peer has ended.
+// Hold sends a long-lived request, such as a subscription, on a stream that is not an [Exchanger]. It returns when the
+// request is sent. then is called once, in a new goroutine: with nil after a response with a result, otherwise with the
+// error that [Peer.Call] would return. While the call is open, it uses no goroutine. After the peer has ended, callers
+// must wait until then was called.
 func (p *Peer) Hold(m Outgoing, then func(err error)) {
 	w := &pending{}
 	stop := p.AfterEnd(func() {

@@ -33,8 +33,8 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// ParseError reads the error object of a response. A value without a numeric code and without data becomes an
-// error with code [CodeInternal] and the raw value as data.
+// ParseError reads the error object of a response. If the value has neither a numeric code nor data, the error has code
+// [CodeInternal] and the raw value as data.
 func ParseError(raw []byte) *Error {
 	e := &Error{Code: CodeInternal}
 	var coded bool
@@ -73,8 +73,8 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("a message is larger than the limit of %d bytes", e.Limit)
 }
 
-// LostError reports that the connection ended before a response arrived. Sent is false only if the request
-// certainly did not reach the peer.
+// LostError reports that the connection ended before a response arrived. Sent is false only if it is certain that the
+// request did not reach the peer.
 type LostError struct {
 	Sent bool
 	Err  error
@@ -86,8 +86,8 @@ func (e *LostError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// AppendRequest appends a request, or a notification if id is 0. Params is a raw JSON value, or empty for
-// none.
+// AppendRequest appends a request, or a notification if id is 0. params is a raw JSON value. If it is empty, the
+// message has no params.
 func AppendRequest(b []byte, id int64, method string, params []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0"`...)
 	if id != 0 {
@@ -131,8 +131,8 @@ func AppendError(b, id []byte, e *Error) []byte {
 	return append(b, "}}"...)
 }
 
-// batch calls f with each message of a batch, which MCP revision 2025-03-26 allows, and its index. It returns
-// false if b is not a batch or is an empty one.
+// batch calls f with each message of a batch and the index of the message. MCP revision 2025-03-26 allows batches. It
+// returns false if b is not a batch, or is an empty batch.
 func batch(b []byte, f func(i int, one []byte)) bool {
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '[' || Valid(b) != nil {
 		return false
@@ -145,7 +145,7 @@ func batch(b []byte, f func(i int, one []byte)) bool {
 	return n > 0
 }
 
-// maxBatch bounds the messages of a batch that are handled. The others are treated as unreadable.
+// maxBatch bounds the messages of a batch. Further messages are treated as unreadable.
 const maxBatch = 1000
 
 var errBatch = fmt.Errorf("it follows the first %d messages of a batch; send smaller batches", maxBatch)

@@ -29,7 +29,7 @@ func (m *Message) IsAnswer() bool { return m.Method == "" }
 // ErrSyntax is wrapped by every error of [Parse] and [Valid].
 var ErrSyntax = errors.New("not an acceptable JSON message")
 
-// wire are the rules for every message.
+// wire contains the rules for every message.
 var wire = rawjson.Rules{Depth: MaxDepth, UniqueKeys: true, UTF8: true}
 
 // Parse reads the envelope of b into m. It refuses anything but a single JSON object in valid UTF-8 (RFC

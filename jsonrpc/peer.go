@@ -11,31 +11,30 @@ import (
 	"sync/atomic"
 )
 
-// Outgoing is one outgoing message. Its metadata spares transports from parsing the body.
+// Outgoing is one outgoing message. Its metadata makes it unnecessary for transports to parse the body.
 type Outgoing struct {
 	Body   []byte // the stream must neither retain nor modify it
 	ID     int64  // id of an outgoing request, otherwise 0
 	Method string // method of a request or notification, otherwise ""
 	Name   string // name of the requested tool, prompt or resource, or ""
 	Header map[string]string
-	// Patient reports whether the other side currently waits for us, for example for the response to an
-	// elicitation. A transport must then not treat its silence as a timeout. If nil, it never waits.
+	// Patient reports whether the other side is waiting for us, for example for the response to an elicitation. A
+	// transport must not treat silence as a timeout in this case. If nil, the other side never waits for us.
 	Patient func() bool
 }
 
 // Stream carries messages in both directions.
 type Stream interface {
-	// Send takes over a message. It may be called from any goroutine. The error is a *LostError if it is
-	// uncertain whether the message was sent, the context's error, or any other error if the message
-	// certainly was not sent.
+	// Send takes over a message. It may be called from any goroutine. If it is uncertain whether the message was sent,
+	// the error is a *LostError. If the message was certainly not sent, it is the context's error or any other error.
 	Send(ctx context.Context, m Outgoing) error
 	// Recv returns the next message, which then belongs to the caller. A *SizeError means that one message
 	// was skipped. Any other error ends the stream.
 	Recv(ctx context.Context) ([]byte, error)
 }
 
-// Exchanger is a stream that returns the response to each request itself, such as HTTP. A call then runs in
-// its caller's goroutine.
+// Exchanger is a stream, such as HTTP, on which the exchange of a request also returns its response. A call then runs
+// in its caller's goroutine.
 type Exchanger interface {
 	// Exchange sends a request and passes each received message to deliver, until deliver reports that the
 	// call was answered. If no response arrived, the error is a *LostError, an *Error of the peer, or another
@@ -48,7 +47,7 @@ type Request struct {
 	ID     []byte // raw; the response repeats it byte for byte
 	Method string
 	Params []byte // raw
-	Via    int64  // id of the outgoing call whose exchange delivered it, see [Exchanger]; 0 for none
+	Via    int64  // id of the outgoing call whose exchange delivered it (see [Exchanger]), or 0
 }
 
 // Config holds the hooks of a [Peer]. All are optional.
@@ -64,16 +63,14 @@ type Config struct {
 	// NoticeVia replaces Notice for a peer that distinguishes the outgoing calls whose exchanges delivered
 	// notifications; see [Request.Via].
 	NoticeVia func(via int64, method string, params []byte)
-	// Abandoned is called when a caller gives up a call that was sent or may have been sent. It must return
-	// quickly.
+	// Abandoned is called when a caller gives up a call that was sent, or may have been sent. It must return quickly.
 	Abandoned func(id int64, cause error)
 	// Trace is called with each message, before it is sent and after it is received. It must not block, and
 	// must neither retain nor modify the body. It may be nil.
 	Trace func(sent bool, body []byte)
-	// Logger receives skipped messages. If nil, nothing is logged.
+	// Logger logs skipped messages. If nil, nothing is logged.
 	Logger *slog.Logger
-	// MaxRequests bounds the concurrent requests from the other side. Further requests are dropped. 0 means
-	// 256.
+	// MaxRequests bounds the concurrent requests from the other side. Further requests are dropped. 0 means 256.
 	MaxRequests int
 	// MaxGarbage is the number of consecutive unreadable messages that ends the peer. 0 means 10,000.
 	MaxGarbage int
@@ -397,7 +394,7 @@ func (p *Peer) resolve(id int64, a answer) bool {
 	return true
 }
 
-// unreadable skips a message and fails the call that its id names.
+// unreadable skips a message. If the message contains the id of a call, it fails that call.
 func (p *Peer) unreadable(b []byte, err error) {
 	if len(trim(b)) == 0 {
 		return
@@ -411,7 +408,7 @@ func (p *Peer) unreadable(b []byte, err error) {
 	p.refuse(b, err)
 }
 
-// oversize fails the call that the oversized message would have answered.
+// oversize fails the call whose response the oversized message was.
 func (p *Peer) oversize(e *SizeError) {
 	raw, method := scanEnvelope(e.Prefix)
 	id, ok := ownID(raw)

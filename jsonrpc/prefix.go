@@ -9,9 +9,9 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// ScanID finds an id in our form, an integer, at the top level of a truncated or refused message. It
-// identifies the call that the message would have answered. It reports false if there is none, or if the
-// message is a request.
+// ScanID finds an id at the top level of a truncated or refused message. The id must be an integer, as this package
+// makes them. It identifies the call that the message would have answered. ScanID reports false if there is no such id,
+// or if the message is a request.
 func ScanID(prefix []byte) (int64, bool) {
 	id, request := scanEnvelope(prefix)
 	if request {
@@ -61,8 +61,8 @@ func scanEnvelope(prefix []byte) (id []byte, method bool) {
 	return id, method
 }
 
-// ownID parses an id in our form: an integer, a string that holds one (W15), or an integral number
-// written with a fraction (1.0), as implementations write it that have only floating-point numbers.
+// ownID parses an id in the form that this package makes: an integer. It also accepts a string that contains one (W15),
+// and an integral number with a fraction (1.0), because some implementations have only floating-point numbers.
 func ownID(raw []byte) (int64, bool) {
 	if len(raw) > 2 && raw[0] == '"' {
 		raw = raw[1 : len(raw)-1]

@@ -45,7 +45,7 @@ func (p *Peer) reply(ctx context.Context, free func(), r *Request) {
 	}
 }
 
-// refuse answers a request that was skipped, so that the other side does not wait for it forever (JSON-RPC
+// refuse answers a request that was skipped. Otherwise the other side would wait for the response forever (JSON-RPC
 // 2.0, section 5.1).
 func (p *Peer) refuse(b []byte, cause error) {
 	id := scanRequest(b)

@@ -15,7 +15,7 @@ const SkippedLog = "skipped "
 // skips logs consecutive skipped messages without flooding the log. It logs the first three and then each
 // power of ten. When the sequence ends, it logs how many more were skipped.
 type skips struct {
-	running atomic.Bool // spares the usual case the lock
+	running atomic.Bool // false in the usual case, which then needs no lock
 	mu      sync.Mutex
 	kinds   map[string]*skipped
 }

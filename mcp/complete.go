@@ -21,7 +21,7 @@ type CompletionRequest struct {
 // Completion contains the values of an argument that match its text so far (completion/complete).
 type Completion struct {
 	Values []string `json:"values"`             // at most 100
-	Total  int      `json:"total,omitempty"`    // number of all values; 0: not known
+	Total  int      `json:"total,omitempty"`    // number of all values; 0 if unknown
 	More   bool     `json:"has_more,omitempty"` // there are more than Values
 }
 

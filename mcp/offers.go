@@ -36,7 +36,7 @@ type Resource struct {
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
 	MimeType    string          `json:"mimeType,omitempty"`
-	Size        int64           `json:"size,omitempty"` // bytes; 0: not told
+	Size        int64           `json:"size,omitempty"` // bytes; 0 if unknown
 	Raw         json.RawMessage `json:"-"`              // as it came
 }
 

@@ -34,7 +34,7 @@ type HTTPConfig struct {
 	Admitted bool
 	// Strict refuses modern requests without the headers that the specification requires (2026-07-28, -32020).
 	Strict bool
-	// SessionIdle is the time after which an unused legacy session may end; 0: never.
+	// SessionIdle is the time after which an unused legacy session may end. If 0, it never ends for that reason.
 	SessionIdle time.Duration
 }
 

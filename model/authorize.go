@@ -18,7 +18,7 @@ const (
 	AuthEntra = "entra"
 )
 
-// openTokens opens the source of tokens that the configuration asks for. It reads nothing yet.
+// openTokens opens the configured source of tokens. The source reads nothing until a token is needed.
 func (c *Client) openTokens() {
 	cfg := cloudtoken.Config{LookupEnv: c.env.LookupEnv, Transport: c.env.Credentials}
 	switch {
@@ -66,12 +66,13 @@ func (c *Client) authorize(req *http.Request, x *Exchange) error {
 // it.
 const betaHeader = "Anthropic-Beta"
 
-// renew drops credentials that the provider refused, and reports whether another attempt has others.
+// renew drops credentials that the provider refused. It reports whether another attempt would use different
+// credentials.
 func (c *Client) renew(ctx context.Context, x *Exchange, refusal *Failure) bool {
 	switch {
 	case x.Renew != nil:
 		return x.Renew(refusal)
-	case refusal.Status == http.StatusForbidden: // the credentials are known
+	case refusal.Status == http.StatusForbidden: // the provider knows these credentials
 		return false
 	case c.tokens != nil:
 		c.tokens.Forget()
@@ -123,7 +124,7 @@ func (c *Client) Vertex(ctx context.Context, publisher, method string) (base, pa
 				"GOOGLE_CLOUD_PROJECT have none; set %s", c.Name(), c.cfg.key("project"))
 		}
 	}
-	if project != "" { // a key of express mode belongs to a project
+	if project != "" { // a key of express mode implies its project
 		path = "/projects/" + url.PathEscape(project) + "/locations/" + location + path
 	}
 	return base, "/v1" + path, nil

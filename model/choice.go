@@ -6,9 +6,10 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Offer returns the request for a wire without lists of allowed tools: if the tool choice is a list, only the tools of
-// the list are offered, and the choice is auto or any. Tools that results name stay, because the wire refuses a result
-// that names another tool. Other requests are returned themselves.
+// Offer returns the request for a wire that cannot express a list of allowed tools. If the tool choice is a list, the
+// new request offers only the tools of the list, and its choice is the mode of the list, auto or any. It also keeps the
+// tools that tool results refer to, because the wire refuses a result that refers to an unknown tool. If the tool
+// choice is not a list, Offer returns req.
 func Offer(req *tenon.Request) *tenon.Request {
 	c := tenon.ParseChoice(req.ToolChoice)
 	if !c.IsList() {

@@ -23,7 +23,7 @@ type Citations struct {
 	dropped bool
 }
 
-// Add adds a citation. One without a source, and one that equals an earlier one, is ignored.
+// Add adds a citation. It ignores a citation that has no source or that was added before.
 func (c *Citations) Add(x tenon.Citation) {
 	x.Title, x.File, x.Quote = cut(x.Title, maxCited), cut(x.File, maxCited), cut(x.Quote, maxQuote)
 	if len(x.URL) > maxURL {
@@ -52,7 +52,7 @@ func (c *Citations) Warning() string {
 	return "the answer has too many citations; only the first are kept"
 }
 
-// In returns the citations of a text. Ranges outside of the text become 0.
+// In returns the citations of a text. A range outside of the text is replaced by 0, 0.
 func (c *Citations) In(text string) []tenon.Citation {
 	for i := range c.list {
 		if x := &c.list[i]; x.Start < 0 || x.End <= x.Start || x.End > len(text) {
@@ -69,7 +69,8 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// Offset returns the byte of the nth character of a text, or -1 if the text is shorter. OpenAI counts characters.
+// Offset returns the byte offset of the nth character of a text, or -1 if the text is shorter. OpenAI's positions count
+// characters.
 func Offset(text string, n int) int {
 	if n < 0 {
 		return -1
@@ -85,9 +86,9 @@ func Offset(text string, n int) int {
 	return at
 }
 
-// Annotation reads an annotation of OpenAI's APIs: url_citation, file_citation, container_file_citation or file_path,
-// with the members of the citation in it or in a member with the name of its type. Servers of others leave the type
-// out. Text is the text to which the positions refer, and at is the byte at which it begins in the part.
+// Annotation reads an annotation of OpenAI's APIs: url_citation, file_citation, container_file_citation or file_path.
+// The members of the citation are in the annotation or in its member with the name of its type. Other servers omit the
+// type. text is the text to which the positions refer, and at is the offset of text in the part.
 func (c *Citations) Annotation(raw []byte, text string, at int) {
 	if inner := rawjson.Field(raw, "url_citation"); inner != nil {
 		raw = inner
@@ -125,8 +126,8 @@ func (c *Citations) Annotation(raw []byte, text string, at int) {
 	c.Add(x)
 }
 
-// SourceList reads a list of sources that names no text: addresses, or objects with an address and a title, as
-// Perplexity, xAI and Azure send them beside the answer.
+// SourceList reads a list of sources without positions in a text: addresses, or objects with an address and a title.
+// Perplexity, xAI and Azure send such lists next to the answer.
 func (c *Citations) SourceList(raw []byte) {
 	for v := range rawjson.Elements(raw) {
 		if rawjson.StringBody(v) != nil {

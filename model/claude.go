@@ -14,7 +14,7 @@ import (
 // Differences between Anthropic's models, by their names. Sources: the guides "Extended thinking", "Adaptive thinking"
 // and "Migration" of Anthropic, and messages of its API.
 
-// isClaude reports whether a model is one of Anthropic's behind Anthropic's API or Bedrock.
+// isClaude reports whether requests go to a model of Anthropic through Anthropic's API or Bedrock.
 func (c Config) isClaude() bool {
 	switch c.Wire() {
 	case WireAnthropic:
@@ -25,8 +25,8 @@ func (c Config) isClaude() bool {
 	return false
 }
 
-// claudeVersion returns the version in the name of a model: 4, 6 for claude-opus-4-6, anthropic.claude-opus-4-6-v1:0
-// and anthropic/claude-opus-4.6; 0, 0 for other names.
+// claudeVersion returns the version in the name of a model. It returns 4, 6 for claude-opus-4-6,
+// anthropic.claude-opus-4-6-v1:0 and anthropic/claude-opus-4.6, and 0, 0 for other names.
 func claudeVersion(name string) (major, minor int) {
 	_, rest, ok := strings.Cut(name, "claude-")
 	if !ok {
@@ -46,23 +46,24 @@ func claudeVersion(name string) (major, minor int) {
 	return 0, 0
 }
 
-// thinksByItself reports whether a model decides how much it thinks (thinking.type adaptive): from version 4.6 on.
+// thinksByItself reports whether a model decides how much it thinks (thinking.type adaptive). This is so from version
+// 4.6 on.
 func thinksByItself(name string) bool {
 	major, minor := claudeVersion(name)
 	return major > 4 || major == 4 && minor >= 6
 }
 
-// samplesByItself reports whether a model refuses sampling settings and budgets of thinking: from version 4.7 on.
-// "What's new in Claude Opus 4.7" and "What's new in Claude Sonnet 5" say that other values than the defaults return
-// 400.
+// samplesByItself reports whether a model refuses sampling settings and budgets of thinking. This is so from version
+// 4.7 on. "What's new in Claude Opus 4.7" and "What's new in Claude Sonnet 5" say that other values than the defaults
+// return 400.
 func samplesByItself(name string) bool {
 	major, minor := claudeVersion(name)
 	return major > 4 || major == 4 && minor >= 7
 }
 
-// checkThinking reports a setting that Anthropic refuses beside reasoning, or for the model. Its messages: "temperature
-// may only be set to 1 when thinking is enabled", "top_k must be unset when thinking is enabled", "top_p must be
-// greater than or equal to 0.95 or unset when thinking is enabled".
+// checkThinking reports a setting that Anthropic refuses together with reasoning, or for this model. The messages of
+// its API are: "temperature may only be set to 1 when thinking is enabled", "top_k must be unset when thinking is
+// enabled", "top_p must be greater than or equal to 0.95 or unset when thinking is enabled".
 func (c Config) checkThinking() (key string, reason error) {
 	if !c.isClaude() {
 		return "", nil
@@ -86,7 +87,7 @@ func (c Config) checkThinking() (key string, reason error) {
 	return "", nil
 }
 
-// leastTopP is the smallest top_p beside thinking.
+// leastTopP is the smallest top_p that Anthropic accepts together with thinking.
 const leastTopP = 0.95
 
 // thinks reports whether requests to an Anthropic model switch its thinking on.
@@ -104,9 +105,10 @@ func (c Config) thinks() bool {
 	return false
 }
 
-// mayThink reports whether Anthropic accepts thinking in a request. Its messages: "Thinking may not be enabled when
-// tool_choice forces tool use", and "When thinking is enabled, a final assistant message must start with a thinking
-// block", about an answer with calls that was made without thinking.
+// mayThink reports whether Anthropic accepts thinking in a request. It refuses thinking together with a forced tool
+// call: "Thinking may not be enabled when tool_choice forces tool use". It also refuses it after an answer with calls
+// that was made without thinking: "When thinking is enabled, a final assistant message must start with a thinking
+// block".
 func mayThink(req *tenon.Request) bool {
 	if len(req.Tools) > 0 && tenon.ParseChoice(req.ToolChoice).Forces() {
 		return false

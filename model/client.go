@@ -55,9 +55,10 @@ type Exchange struct {
 	Whole func(document []byte) [][]byte
 	// Frames reads the events of a body in another form. If nil, the body is read as server-sent events.
 	Frames func(body io.Reader) Events
-	// Authorize adds credentials to the request of an attempt, which has all other headers. If nil, Header has them.
+	// Authorize adds credentials to the request of an attempt, after all other headers were set. If nil, Header
+	// contains the credentials.
 	Authorize func(r *http.Request, body *Body) error
-	// Key sets the headers with a key, if there is one and no token.
+	// Key sets the headers that contain a key. It is called if there is a key and no token.
 	Key func(h http.Header, key string)
 	// Renew drops credentials that the provider refused, and reports whether another attempt may have others. If nil, a
 	// refusal is final.
@@ -121,8 +122,8 @@ func NewTransport() *http.Transport {
 // Name returns "provider/model".
 func (c *Client) Name() string { return c.cfg.Provider + "/" + c.cfg.Model }
 
-// Maker returns the value of [tenon.Message.By] for messages of this model. The same name at two
-// addresses means two models: one cannot read the encrypted content of the other.
+// Maker returns the value of [tenon.Message.By] for messages of this model. A model of the same name at another address
+// is another model, because the two cannot read each other's encrypted content.
 func (c *Client) Maker() string {
 	u, err := url.Parse(c.cfg.BaseURL)
 	own, _ := url.Parse(c.provider.BaseURL)
@@ -252,7 +253,7 @@ func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bo
 	return answer, nil
 }
 
-// events returns the events of a body, and a function that frees what they need.
+// events returns the events of a body, and a function that releases their resources.
 func (x *Exchange) events(body io.Reader) (Events, func()) {
 	if x.Frames != nil {
 		return x.Frames(body), func() {}

@@ -72,8 +72,8 @@ func Size(b64 string) int {
 	return base64.RawStdEncoding.DecodedLen(len(b64))
 }
 
-// ImageOf returns the type and the base64 data of an image that providers accept natively: jpeg,
-// png, gif or webp, as an image block or an embedded resource.
+// ImageOf returns the MIME type and the base64 data of an image block or an embedded resource, if it has a format that
+// providers accept: jpeg, png, gif or webp.
 func ImageOf(c tenon.Content) (mimeType, data string, ok bool) {
 	if c.Type != tenon.ContentImage && c.Type != tenon.ContentResource || c.Data == "" {
 		return "", "", false
@@ -90,7 +90,7 @@ func ImageOf(c tenon.Content) (mimeType, data string, ok bool) {
 	return t, data, ok
 }
 
-// AudioOf returns the type and the base64 data of an audio block.
+// AudioOf returns the MIME type and the base64 data of an audio block.
 func AudioOf(c tenon.Content) (mimeType, data string, ok bool) {
 	if c.Type != tenon.ContentAudio || c.Data == "" {
 		return "", "", false
@@ -99,8 +99,9 @@ func AudioOf(c tenon.Content) (mimeType, data string, ok bool) {
 	return strings.ToLower(c.MimeType), data, ok
 }
 
-// base64Of returns base64 data in the form that providers take: with padding and without line breaks. Ok is false if
-// the text is not base64. A provider refuses the whole request for such a block, and each later one of the session.
+// base64Of returns base64 data in the form that providers accept: with padding and without line breaks. ok is false if
+// the text is not base64. Such a block must not be sent: the provider would refuse the whole request, and each later
+// request of the session.
 func base64Of(s string) (data string, ok bool) {
 	if strings.ContainsAny(s, "\r\n") {
 		s = strings.NewReplacer("\r", "", "\n", "").Replace(s)
@@ -138,9 +139,9 @@ func ResultText(r *tenon.ToolResult) string {
 	return s
 }
 
-// Visible escapes control characters and invisible characters in the text of a tool (\x1b, \u202e).
-// A model reads them, but a person does not see them. Line breaks and tabs stay. So do the joiners
-// and variation selectors that emoji and several scripts need after a character.
+// Visible escapes control characters and invisible characters in the text of a tool (\x1b, \u202e), because a model
+// would read them although no person sees them. It keeps line breaks and tabs, and also the joiners and variation
+// selectors that emoji and several scripts need after a character.
 func Visible(s string) string {
 	plain := func(c byte) bool {
 		return c < utf8.RuneSelf && (c >= ' ' && c != 0x7f || c == '\n' || c == '\t' || c == '\r')
@@ -180,9 +181,9 @@ func hidden(r, prev rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf)
 }
 
-// AppendArguments appends the arguments of a call as a JSON object, unchanged if possible. Providers refuse any other
-// value in the call of an earlier message. So arguments that are no object are wrapped in an object whose key describes
-// the mistake to the model.
+// AppendArguments appends the arguments of a call as a JSON object, unchanged if they are one. Providers refuse any
+// other value in a call of an earlier message. AppendArguments therefore wraps other values in an object with a key
+// that describes the mistake to the model.
 func AppendArguments(dst []byte, c *tenon.ToolCall) []byte {
 	switch {
 	case c.Malformed != "":

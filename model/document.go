@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// document reads an answer that is one JSON document, although a stream was asked for. Proxies that buffer, and servers
-// that ignore "stream" for some models, answer like that.
+// document reads an answer that is one JSON document although a stream was requested. Such answers come from buffering
+// proxies, and from servers that ignore "stream" for some models.
 func (c *Client) document(ctx context.Context, w *watch, x Exchange, resp *http.Response, body io.Reader,
 	emit func(tenon.Delta) bool,
 ) (*tenon.Response, *Failure) {

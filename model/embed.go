@@ -18,14 +18,15 @@ const (
 	maxEmbeddingWidth = 16_384   // numbers of one vector
 )
 
-// Embedder turns texts into vectors, whose cosine measures how close their meanings are. It is safe for concurrent use.
+// Embedder turns texts into vectors. The cosine of two vectors measures the similarity of the meanings of their texts.
+// It is safe for concurrent use.
 type Embedder struct{ c *Client }
 
-// NewEmbedder returns the embedder of a configured model. Providers with OpenAI's API take `/embeddings`, Gemini takes
-// `:batchEmbedContents`. Errors have code config (the provider has no embeddings) or auth_required.
+// NewEmbedder returns the embedder of a configured model. It uses the route `/embeddings` of OpenAI's API, or
+// `:batchEmbedContents` of Gemini's. Errors have code config (the provider has no embeddings) or auth_required.
 func NewEmbedder(cfg Config, env Env) (*Embedder, error) {
 	known := true
-	if cfg.Wire() == WireOllama { // its route in OpenAI's format has embeddings, too
+	if cfg.Wire() == WireOllama { // embeddings use its route in OpenAI's format
 		cfg.API, cfg.BaseURL = APIChat, embeddingBase(cfg.BaseURL)
 	}
 	switch cfg.Wire() {
@@ -44,7 +45,7 @@ func NewEmbedder(cfg Config, env Env) (*Embedder, error) {
 	return &Embedder{c}, nil
 }
 
-// embeddingBase returns the address of Ollama's API in OpenAI's format for a configured address, which may be "".
+// embeddingBase returns the address of Ollama's API in OpenAI's format for a configured address. It returns "" for "".
 func embeddingBase(base string) string {
 	if base == "" {
 		return ""
@@ -58,8 +59,8 @@ func (e *Embedder) Name() string { return e.c.Name() }
 // Maker returns the embedder's name, followed by its address unless that is the provider's own; see [Client.Maker].
 func (e *Embedder) Maker() string { return e.c.Maker() }
 
-// Embed returns a vector for each text, at most [MaxEmbedded]. It makes one attempt. Errors: errors of models, protocol
-// (the answer has other vectors than requested).
+// Embed returns a vector for each text. There may be at most [MaxEmbedded] texts. It makes one attempt. Errors: errors
+// of models, protocol (the answer has other vectors than requested).
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if len(texts) == 0 || len(texts) > MaxEmbedded {
 		return nil, tenon.Errorf(tenon.CodeInternal, "%d texts, a request takes 1 to %d", len(texts), MaxEmbedded)

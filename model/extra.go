@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// ownMembers are the request members that tenon sets on each wire, as paths. [Config.Extra] may not contain them, but
-// it may contain other members of the same objects.
+// ownMembers lists, for each wire, the paths of the request members that tenon sets. [Config.Extra] may not contain
+// these members. It may contain other members of the same objects.
 var ownMembers = map[string][]string{
 	WireChat: {"model", "messages", "stream", "stream_options.include_usage", "tools", "tool_choice", "max_tokens",
 		"max_completion_tokens", "temperature", "top_p", "response_format"},
@@ -60,8 +60,9 @@ func checkExtra(wire string, raw json.RawMessage) error {
 	return nil
 }
 
-// mergeMembers merges the members of an object into head, an object without its closing brace. Objects are merged,
-// lists are joined, and of other members with the same name those in head count: they come from the question.
+// mergeMembers merges the members of an object into head, an object without its closing brace. Objects are merged, and
+// lists are joined. If both have another member of the same name, the value in head is kept, because it comes from the
+// question.
 func mergeMembers(head []byte, more json.RawMessage) []byte {
 	if len(more) == 0 {
 		return head
@@ -70,7 +71,7 @@ func mergeMembers(head []byte, more json.RawMessage) []byte {
 	return out[:len(out)-1]
 }
 
-// mergeObjects appends the merged object. Its depth is bounded, because tenon wrote a.
+// mergeObjects appends the merged object of a and b. The recursion is bounded by the depth of a, which tenon wrote.
 func mergeObjects(dst, a, b []byte) []byte {
 	dst = append(dst, '{')
 	var names []string
@@ -112,7 +113,7 @@ func memberOf(object, name []byte) []byte {
 	return nil
 }
 
-// joinLists appends a list of the elements of a and the further elements of b.
+// joinLists appends the list of the elements of a, followed by the elements of b that a does not contain.
 func joinLists(dst, a, b []byte) []byte {
 	dst = append(dst, '[')
 	seen := map[string]bool{}

@@ -25,7 +25,7 @@ type Failure struct {
 	Retry   bool
 	Wait    time.Duration // the pause that the provider asks for; 0 if it does not
 	Err     error
-	Kind    Kind // "" if it follows from the other fields
+	Kind    Kind // if "", it follows from the other fields
 	// Generation is the text of the model that the provider could not read as a call. It may be empty.
 	Generation string
 	// Remedied means that the message says what to do.
@@ -263,8 +263,8 @@ func (c *Client) hide(s string) string {
 	return s
 }
 
-// hiddenCause returns the cause of an error if it is one of causes. Other causes may contain an
-// address or a header in their text.
+// hiddenCause returns the cause of an error if it is one of causes. It hides all other causes, because their text may
+// contain an address or a header.
 func hiddenCause(err error) error {
 	for _, e := range causes {
 		if errors.Is(err, e) {

@@ -10,13 +10,13 @@ import (
 // failureRow is a row of the table of failures. A row applies if all of its conditions hold.
 type failureRow struct {
 	provider string
-	status   int      // HTTP status; 0 is any
-	typ      string   // the error object's code, type or status; "" is any
-	words    []string // lower-case texts that the message contains in this order
+	status   int      // HTTP status; 0 matches any
+	typ      string   // the error object's code, type or status; "" matches any
+	words    []string // lower-case texts that occur in the message in this order
 
 	code   tenon.Code
 	retry  bool
-	kind   Kind   // "" follows from the code
+	kind   Kind   // if "", it follows from the code
 	source string // where the wording is from
 }
 
@@ -48,10 +48,10 @@ const (
 	rate     = tenon.CodeRateLimited
 )
 
-// wordings are the rows with words of a message. They apply whatever the status says, because providers and the proxies
-// in front of them use 400, 413, 422, 429 and 500 for the same failure. The first row wins.
+// wordings are the rows with words of a message. They apply to every status, because providers and the proxies in front
+// of them use 400, 413, 422, 429 and 500 for the same failure. The first matching row applies.
 var wordings = []failureRow{
-	// A limit per minute that one request exceeds: waiting does not help, a shorter conversation does.
+	// One request exceeds a limit per minute. Waiting does not help, but a shorter conversation does.
 	{"OpenAI, Groq", 0, "", []string{"request too large for", "tokens per min"}, tooLarge, false, "", srcOpenAI},
 
 	// The conversation exceeds the context.
@@ -101,21 +101,21 @@ var wordings = []failureRow{
 	{"Groq", 0, "", []string{"tool call validation failed"}, refused, false, KindBadCall, srcGroq},
 	{"Ollama", 0, "", []string{"error parsing tool call"}, refused, false, KindBadCall, srcOllama},
 
-	// Keys that are refused with status 400.
+	// Refused keys that are reported with status 400.
 	{"Gemini", 400, "", []string{"api key not valid"}, auth, false, "", srcGoogle},
 	{"Gemini", 400, "", []string{"api key expired"}, auth, false, "", srcGoogle},
 	{"Gemini", 400, "", []string{"api_key_invalid"}, auth, false, "", srcGoogle},
 	{"xAI", 400, "", []string{"incorrect api key"}, auth, false, "", srcLiteLLM},
 	{"others", 400, "", []string{"invalid api key"}, auth, false, "", srcSpec},
 
-	// The balance is used up; these come with status 400, 402, 403 and 429.
+	// The balance is used up. Providers report this with status 400, 402, 403 or 429.
 	{"Anthropic", 0, "", []string{"credit balance is too low"}, refused, false, KindQuota, srcAnthropic},
 	{"DeepSeek", 0, "", []string{"insufficient balance"}, refused, false, KindQuota, srcDeepSeek},
 	{"OpenRouter", http.StatusPaymentRequired, "", []string{"credits"}, refused, false, KindQuota, srcRouter},
 	{"xAI", 0, "", []string{"used all available credits"}, refused, false, KindQuota, srcLiteLLM},
 }
 
-// errorTypes are the rows with types of an error object. The status decides about retries if there is one.
+// errorTypes are the rows with types of an error object. If the failure has a status, the status decides about retries.
 var errorTypes = []failureRow{
 	{"Anthropic, OpenAI", 0, "invalid_request_error", nil, refused, false, "", srcAnthropic},
 	{"Anthropic", 0, "authentication_error", nil, auth, false, "", srcAnthropic},
@@ -193,8 +193,9 @@ func (f *Failure) known() *failureRow {
 	return nil
 }
 
-// classify sets Code, Kind and Retry from the status, the type of the error object and its words. The status decides
-// about retries, except for the rows with words and for an empty balance, which also has status 429.
+// classify sets Code, Kind and Retry from the status, the type of the error object and the words of the message. The
+// status decides about retries, with two exceptions: a row with words decides by itself, and a used-up balance is never
+// retried, although its status may be 429.
 func (f *Failure) classify() {
 	s := f.Status
 	switch {
@@ -230,13 +231,13 @@ func (f *Failure) classify() {
 // billing reports whether the balance or the quota is used up.
 func (f *Failure) billing() bool { return f.Kind == KindQuota }
 
-// blocking are parts of stop reasons that mean that a filter ended the answer, in lower case. Examples: MODEL_ARMOR and
-// IMAGE_PROHIBITED_CONTENT (Gemini), guardrail_intervened (Bedrock), sensitive (Z.ai).
+// blocking contains lower-case parts of stop reasons that mean that a filter ended the answer. Examples are MODEL_ARMOR
+// and IMAGE_PROHIBITED_CONTENT (Gemini), guardrail_intervened (Bedrock) and sensitive (Z.ai).
 var blocking = []string{"armor", "safety", "block", "prohibit", "filter", "policy", "guard", "recitation", "refus",
 	"sensitive", "moderat", "spii", "jailbreak", "violation"}
 
-// UnknownStop returns the reason for a stop reason that an adapter does not know: that a filter ended the answer, if
-// the words say so, and otherwise an error. It is never an ordinary end.
+// UnknownStop returns the reason for a stop reason that an adapter does not know. If its words mean that a filter ended
+// the answer, it returns that reason, otherwise an error. It never returns an ordinary end.
 func UnknownStop(raw string) tenon.StopReason {
 	raw = strings.ToLower(raw)
 	for _, word := range blocking {

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// HostedServer is the server of the provider's tools in rules: tool.server == "provider".
+// HostedServer is the value of tool.server in rules for the provider's own tools.
 const HostedServer = "provider"
 
 // The bounds of models.NAME.tools.
@@ -21,21 +21,22 @@ const (
 	maxHostedBytes = 64 << 10
 )
 
-// hostedTool is a tool of a provider that tenon knows by one name for all wires.
+// hostedTool is a tool of providers for which tenon has one name on all wires.
 type hostedTool struct {
 	name, description string
-	// forms are the declarations on each wire. The settings of the entry are members of the object at path.
+	// forms maps wires to the declarations of the tool. Settings of the configuration's entry are merged into the
+	// object at path.
 	forms map[string]hostedForm
 }
 
 type hostedForm struct {
 	declaration string
-	path        string // "" is the declaration itself
-	beta        string // value of the header anthropic-beta, "" if none is needed
+	path        string // path of the object for settings; "" is the declaration
+	beta        string // value of the header anthropic-beta; may be empty
 }
 
-// hostedTools is the table of these tools. Sources: the request types of anthropic-sdk-go, openai-go and go-genai; the
-// documentation of OpenRouter's server tools and of system tools in Amazon Nova's user guide.
+// hostedTools is the table of the providers' tools. Sources: the request types of anthropic-sdk-go, openai-go and
+// go-genai; the documentation of OpenRouter's server tools and of system tools in Amazon Nova's user guide.
 var hostedTools = [...]hostedTool{
 	{"web_search", "searches the web", map[string]hostedForm{
 		WireChat:      {declaration: `{"type":"openrouter:web_search"}`},
@@ -61,7 +62,7 @@ var hostedTools = [...]hostedTool{
 		WireResponses: {declaration: `{"type":"image_generation"}`}}},
 }
 
-// HostedForms returns the declarations of the known tools of providers: by name and wire.
+// HostedForms returns the names of the tools in the table, and their declarations by name and wire.
 func HostedForms() (names []string, forms map[string]map[string]string) {
 	forms = map[string]map[string]string{}
 	for _, t := range hostedTools {
@@ -73,8 +74,8 @@ func HostedForms() (names []string, forms map[string]map[string]string) {
 	return names, forms
 }
 
-// hostedForm returns the declaration of an entry of models.NAME.tools on the wire of the model. An entry with a type,
-// or with a name that tenon does not know, is sent as it is.
+// hostedForm returns the declaration of an entry of models.NAME.tools on the wire of the model. If the entry has a
+// type, or a name that tenon does not know, the entry itself is the declaration.
 func (c Config) hostedForm(name string, entry json.RawMessage) (form hostedForm, known bool, err error) {
 	wire := c.Wire()
 	own := rawjson.Field(entry, "type") != nil
@@ -96,12 +97,13 @@ func (c Config) hostedForm(name string, entry json.RawMessage) (form hostedForm,
 	return hostedForm{declaration: "{}"}, false, nil
 }
 
-// runs reports whether the service of a model has a tool that its wire can declare.
+// runs reports whether the service of the model offers a tool. The wire may have a declaration for it although the
+// service does not offer it.
 func (c Config) runs(tool string) bool {
 	switch c.Wire() {
 	case WireChat:
 		return c.Provider == "openrouter"
-	case WireBedrock: // system tools are of Amazon's own models
+	case WireBedrock: // only Amazon's own models have system tools
 		return strings.Contains(c.Model, "amazon.nova")
 	case WireAnthropic:
 		return c.Provider != providerVertex || tool == "web_search"
@@ -138,8 +140,8 @@ func (c Config) checkHosted() error {
 	return nil
 }
 
-// Hosted returns the provider's tools of the entry, as the rules see them: tools of server [HostedServer], sorted by
-// name. Those that tenon knows change nothing outside of the provider, so they are read-only for the rules.
+// Hosted returns the provider's tools of the entry as the rules see them: as tools of server [HostedServer], sorted by
+// name. The tools that tenon knows change nothing outside of the provider, so they are read-only for the rules.
 func (c Config) Hosted() []tenon.Tool {
 	entries := map[string]json.RawMessage{}
 	for k, v := range rawjson.Members(c.Tools) {
@@ -157,7 +159,7 @@ func (c Config) Hosted() []tenon.Tool {
 	return list
 }
 
-// AppendHosted appends the declarations of the provider's tools that a request may use, each with a comma before it.
+// AppendHosted appends the declarations of the provider's tools that a request may use, with a comma before each.
 func (c Config) AppendHosted(dst []byte, req *tenon.Request) []byte {
 	if len(req.Hosted) == 0 || c.ToolMode == ToolsNone || req.ToolChoice == "none" {
 		return dst
@@ -179,7 +181,8 @@ func (c Config) AppendHosted(dst []byte, req *tenon.Request) []byte {
 	return dst
 }
 
-// Betas returns the values of the header anthropic-beta that the provider's tools and the file ids of a request need.
+// Betas returns the values of the header anthropic-beta that a request needs for the provider's tools and for ids of
+// files.
 func (c Config) Betas(req *tenon.Request) []string {
 	var list []string
 	if c.Wire() == WireAnthropic && hasFileID(req) {
@@ -199,7 +202,7 @@ func (c Config) Betas(req *tenon.Request) []string {
 // maxUse bounds the description of a use of a provider's tool, in characters.
 const maxUse = 300
 
-// Use describes one use of a provider's tool as a line for a person: the name of the tool and its input.
+// Use describes one use of a provider's tool in a line for a person. It contains the name of the tool and its input.
 func Use(name string, input []byte) string {
 	text := string(input)
 	if s := rawjson.StringBody(input); s != nil {

@@ -28,8 +28,9 @@ type Listed struct {
 	Context int    `json:"context,omitempty"` // tokens of the context, if the provider reports them
 }
 
-// List returns the models of a configured provider, sorted by id: `/models` of OpenAI's, Anthropic's and Gemini's APIs.
-// The config needs no model. Errors have code config (the provider has no such route), or are errors of models.
+// List returns the models that a configured provider offers, sorted by id. It uses the route `/models` of OpenAI's,
+// Anthropic's and Gemini's APIs. The config needs no model. Errors have code config (the provider has no such route),
+// or are errors of models.
 func List(ctx context.Context, cfg Config, env Env) ([]Listed, error) {
 	cfg.Model = cmp.Or(cfg.Model, "none")
 	wire := cfg.Wire()
@@ -59,7 +60,7 @@ func List(ctx context.Context, cfg Config, env Env) ([]Listed, error) {
 	return list, nil
 }
 
-// listOpenAI reads {"data": [...]}, or a bare list (Together). Servers name the size of the context differently.
+// listOpenAI reads {"data": [...]}, or a bare list (Together). Servers use different names for the size of the context.
 func (c *Client) listOpenAI(ctx context.Context) ([]Listed, *Failure) {
 	type entry struct {
 		ID      string `json:"id"`
@@ -193,8 +194,8 @@ func (c *Client) getAt(ctx context.Context, base, path string, key func(http.Hea
 	return c.readListing(ctx, w, resp, f, answer)
 }
 
-// Get reads one JSON document with the address and the credentials of an exchange. It makes one attempt, or two if
-// credentials are renewed. Errors are errors of models.
+// Get reads one JSON document with the address and the credentials of an exchange. It makes a second attempt only if
+// the credentials were renewed. Errors are errors of models.
 func (c *Client) Get(ctx context.Context, x Exchange, answer any) error {
 	x.Body = &Body{}
 	for again := false; ; again = true {

@@ -68,7 +68,8 @@ func (l *Logprobs) take(t tenon.TokenProb) {
 	l.count += 1 + len(t.Top)
 }
 
-// tokenProb reads one token. Its bytes are kept only if the text does not say them.
+// tokenProb reads one token. It keeps the bytes of the token only if they are not valid UTF-8, because otherwise they
+// equal the text.
 func tokenProb(x []byte) tenon.TokenProb {
 	var t tenon.TokenProb
 	var list []byte
@@ -93,7 +94,7 @@ func tokenProb(x []byte) tenon.TokenProb {
 	return t
 }
 
-// Take returns the tokens, nil if there are none, and a warning about omitted ones.
+// Take returns the tokens, and a warning if some were omitted.
 func (l *Logprobs) Take() (list []tenon.TokenProb, warning string) {
 	if l.omitted > 0 {
 		warning = fmt.Sprintf("the probabilities of %d tokens are omitted: an answer has more than %d", l.omitted,

@@ -21,8 +21,8 @@ type Media struct {
 	Warnings []string
 }
 
-// Add returns the part for generated data, or nil if the data is not base64, too large, or was added before. The
-// parameter mime may be empty. Raw is the provider's form of the part without the data, nil if it is not sent back.
+// Add returns the part for generated data. It returns nil if the data is not base64, is too large, or was added before.
+// mime may be empty. raw is the provider's form of the part without the data, or nil if the part is not sent back.
 func (m *Media) Add(mime, data, wire string, raw []byte) *tenon.Part {
 	data, ok := base64Of(data)
 	switch {
@@ -88,13 +88,13 @@ func sniff(data string) string {
 	return mime
 }
 
-// Generated returns the text in place of generated data for a model that does not take it back.
+// Generated returns a text that replaces generated data for a model that does not accept it.
 func Generated(p *tenon.Part) string {
 	return fmt.Sprintf("[generated %s, %d bytes]", mimeOf(p.MimeType), Size(p.Data))
 }
 
-// SetMember appends an object in which the member at a path has another value. A member that does not exist is not
-// added. The bytes of all other members stay.
+// SetMember appends a copy of an object with a new value of the member at a path. It does not add a missing member, and
+// it keeps the bytes of all other members.
 func SetMember(dst, object, value []byte, path ...string) []byte {
 	if len(path) == 0 || !rawjson.IsObject(object) {
 		return append(dst, object...)
@@ -119,7 +119,7 @@ func SetMember(dst, object, value []byte, path ...string) []byte {
 	return append(dst, '}')
 }
 
-// WithData appends the provider's form of a generated part, with its data at a path.
+// WithData appends the provider's form of a generated part, with the data at a path.
 func WithData(dst []byte, p *tenon.Part, path ...string) []byte {
 	return SetMember(dst, p.Raw, rawjson.AppendString(nil, p.Data), path...)
 }

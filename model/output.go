@@ -22,8 +22,8 @@ func (q Quirks) TakesSchema(req *tenon.Request) bool {
 	return len(req.Output) > 0 && (always || alone && len(req.Tools) == 0)
 }
 
-// TakesObject reports whether a request asks for the JSON mode of OpenAI's formats. Servers that enforce no schemas
-// refuse it beside tools.
+// TakesObject reports whether a request is sent with the JSON mode of OpenAI's formats. Servers that enforce no schemas
+// refuse this mode together with tools.
 func (q Quirks) TakesObject(req *tenon.Request) bool {
 	return len(req.Output) > 0 && IsAnyObject(req.Output) && q.JSONObject && (q.TakesSchema(req) || len(req.Tools) == 0)
 }
@@ -92,15 +92,15 @@ func strict(v any, depth int) bool {
 	return true
 }
 
-// structuresAnswers reports whether an Anthropic model enforces schemas, by its name: Opus 4.1, and
-// all models from version 4.5 on.
+// structuresAnswers reports whether an Anthropic model can enforce schemas. It decides by the name: Opus 4.1 and all
+// models from version 4.5 on can.
 func structuresAnswers(name string) bool {
 	return strings.HasPrefix(name, "claude-opus-4-1") || strings.HasPrefix(name, "claude-haiku-4-5") ||
 		refersToTools(name)
 }
 
-// schemaOfOpenAI reports whether an OpenAI model enforces schemas, by its name. Models before
-// gpt-4o do not.
+// schemaOfOpenAI reports whether an OpenAI model can enforce schemas. It decides by the name: models before gpt-4o
+// cannot.
 func schemaOfOpenAI(name string) bool {
 	for _, old := range []string{"gpt-3", "gpt-4-", "o1-mini", "o1-preview", "gpt-4o-2024-05"} {
 		if strings.HasPrefix(name, old) {

@@ -67,7 +67,7 @@ func (p Price) Cost(u tenon.Usage) tenon.USD {
 	return tenon.Dollars(math.Ceil(sum-1e-6) / 1e6)
 }
 
-// bad returns what is wrong with the price, or "".
+// bad describes a mistake in the price. It returns "" if there is none.
 func (p Price) bad() string {
 	wrong := func(vs ...float64) bool {
 		for _, v := range vs {
@@ -94,7 +94,7 @@ func (p Price) bad() string {
 	return ""
 }
 
-// AtLeast returns the price with each rate of o that is higher.
+// AtLeast returns a price with, for each rate, the higher rate of p and o.
 func (p Price) AtLeast(o Price) Price {
 	input, output := max(p.Input, o.Input), max(p.Output, o.Output)
 	out := Price{Input: input, Output: output, CacheRead: higher(p.CacheRead, p.Input, o.CacheRead, o.Input),
@@ -113,8 +113,7 @@ func (p Price) AtLeast(o Price) Price {
 	return out
 }
 
-// higher returns the higher one of two rates of a cache; one that is absent is the rate of
-// the input.
+// higher returns the higher of two cache rates. A rate that is nil equals the rate of the input.
 func higher(a *float64, inputA float64, b *float64, inputB float64) *float64 {
 	if a == nil && b == nil {
 		return nil
@@ -166,7 +165,7 @@ func LoadPrices(path string) (*Prices, error) {
 	return PricesFrom(path, data)
 }
 
-// PricesFrom is LoadPrices for the bytes of a file, which the caller has read.
+// PricesFrom is LoadPrices for a file that the caller has read.
 func PricesFrom(path string, data []byte) (*Prices, error) {
 	if len(data) > MaxPriceFile {
 		return nil, tenon.Errorf(tenon.CodeConfig, "prices: %s is larger than %d MiB", path, MaxPriceFile>>20)

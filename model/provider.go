@@ -20,8 +20,8 @@ type Provider struct {
 	BaseURL string // "" if the user must set it
 	KeyEnv  string // the environment variable in which users usually keep their key, or ""
 	NeedKey bool   // requests to BaseURL need a key
-	// Own means that requests without a key have credentials of the machine, such as AWS's. models.NAME.region then
-	// replaces REGION in BaseURL.
+	// Own means that requests without a key use credentials of the machine, such as AWS credentials. models.NAME.region
+	// then replaces REGION in BaseURL.
 	Own bool
 }
 

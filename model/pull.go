@@ -17,17 +17,17 @@ import (
 type Pulled struct {
 	Status string // the server's words, such as "pulling manifest" or "success"
 	Total  int64  // bytes of the current file; 0 if unknown
-	Done   int64  // bytes of it that are there
+	Done   int64  // downloaded bytes of the current file
 }
 
-// OllamaBase returns the address of an Ollama server without the path of its API in OpenAI's format, which the table of
-// providers and most configurations have.
+// OllamaBase returns the address of an Ollama server without the path of its API in OpenAI's format. The table of
+// providers and most configurations contain the address with this path.
 func OllamaBase(base string) string { return strings.TrimSuffix(base, "/v1") }
 
 // maxPullLine bounds a line of progress.
 const maxPullLine = 64 << 10
 
-// Pull has an Ollama server download the model of a config, and reports the progress. The config's timeout bounds the
+// Pull makes an Ollama server download the model of a config, and reports the progress. The config's timeout bounds the
 // silence between two reports. Errors have code config (another provider), or are errors of models.
 func Pull(ctx context.Context, cfg Config, env Env, progress func(Pulled)) error {
 	if cfg.Provider != providerOllama {
@@ -92,7 +92,7 @@ func (c *Client) pull(ctx context.Context, progress func(Pulled)) *Failure {
 	return nil
 }
 
-// pulse restarts the watch with each read, whatever the size of the body.
+// pulse restarts the watch with each read. It does not limit the size of the body.
 type pulse struct {
 	body  io.Reader
 	watch *watch

@@ -203,12 +203,11 @@ func azure(q *Quirks) {
 	q.KeyHeader = true
 }
 
-// alone is for servers that enforce a schema with a grammar. The grammar would not allow a tool
-// call.
+// alone marks a server that enforces a schema with a grammar, which would not allow a tool call.
 func alone(q *Quirks) { q.OutputSchema = SchemaAlone }
 
-// local is for servers that write the prompt with the template of a model. Many templates accept a system message only
-// at the beginning.
+// local marks a server that writes the prompt with the template of the model. Many templates accept a system message
+// only at the beginning.
 func local(q *Quirks) {
 	alone(q)
 	q.SystemMessages = false
@@ -248,7 +247,7 @@ func (c Config) ResolvedQuirks() Quirks {
 		}
 	case "bedrock":
 		q.Documents, q.Cache = true, cachesOnBedrock(c.Model)
-		// Models of other makers refuse texts beside results: "Conversation blocks and tool use blocks cannot be
+		// Models of other makers refuse text next to results: "Conversation blocks and tool use blocks cannot be
 		// provided in the same turn" (quarkiverse/quarkus-langchain4j, issue 1983).
 		q.BridgeResults = !strings.Contains(c.Model, "anthropic.") && !strings.Contains(c.Model, "amazon.")
 	case "anthropic":
@@ -321,7 +320,7 @@ func serverOf(provider, host string) *Server {
 	return best
 }
 
-// reasons reports whether an OpenAI model reasons, by its name. Old models and chat models do not.
+// reasons reports whether an OpenAI model reasons, by its name. Older models and chat models do not.
 func reasons(name string) bool {
 	for _, old := range []string{"gpt-3", "gpt-4", "chatgpt", "ft:gpt-3", "ft:gpt-4"} {
 		if strings.HasPrefix(name, old) {
@@ -331,9 +330,10 @@ func reasons(name string) bool {
 	return !strings.Contains(name, "-chat")
 }
 
-// slips reports whether a model sometimes writes a tool call as text, by its name. These families have a form of calls
-// in their training, which servers convert to native calls only if it was followed exactly. Sources: issues
-// 11185 and 14745 of ollama/ollama for Qwen; the other families were added without one. Package textcall has the forms.
+// slips reports whether a model sometimes writes a tool call as text, by its name. These families were trained to write
+// calls in a certain form. Servers convert this form to native calls, but only if the model follows it exactly. Package
+// textcall reads these forms. Sources: issues 11185 and 14745 of ollama/ollama for Qwen; the other families were added
+// without a source.
 func slips(name string) bool {
 	name = strings.ToLower(name)
 	for _, family := range []string{"hermes", "qwen", "qwq", "llama", "mistral", "mixtral", "ministral", "magistral",

@@ -21,12 +21,12 @@ const (
 // Remote is an image or file that the provider reads itself.
 type Remote struct {
 	Kind string // RemoteImage and so on
-	MIME string // "" if it is not known
+	MIME string // may be empty
 	URL  string // an address, or
 	ID   string // the id of a file at the provider
 }
 
-// RemoteOf returns the address or id of a block, false if it has none.
+// RemoteOf returns the address or the file id in a block. ok is false if the block has neither.
 func RemoteOf(c tenon.Content) (r Remote, ok bool) {
 	if c.Remote == "" {
 		return r, false
@@ -58,12 +58,12 @@ func hasFileID(req *tenon.Request) bool {
 	return false
 }
 
-// Web reports whether the address is one of the web.
+// Web reports whether the address is a web address.
 func (r Remote) Web() bool {
 	return strings.HasPrefix(r.URL, "https://") || strings.HasPrefix(r.URL, "http://")
 }
 
-// Format returns the last part of the MIME type, as Bedrock names formats.
+// Format returns the subtype of the MIME type, which is Bedrock's name of the format.
 func (r Remote) Format() string {
 	_, format, _ := strings.Cut(r.MIME, "/")
 	if format == "jpg" {
@@ -72,7 +72,7 @@ func (r Remote) Format() string {
 	return format
 }
 
-// note describes a block that the model is not sent.
+// note returns a text that replaces a block that is not sent to the model.
 func (r Remote) note() string {
 	if r.ID != "" {
 		return fmt.Sprintf("[%s omitted: this model does not take the file id %s]", r.Kind, Visible(r.ID))

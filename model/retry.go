@@ -31,14 +31,14 @@ type Env struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Jitter returns a number in [0,1). If nil, the number is random.
 	Jitter func() float64
-	// Key reads the key again after the provider refused it, because keys in files and of programs change. If nil, a
-	// refused key stays.
+	// Key reads the key again after the provider refused it. A key in a file or from a program may have changed. If
+	// nil, the key stays the same.
 	Key func(ctx context.Context) (tenon.Secret, error)
-	// LookupEnv reads the environment, in which adapters look for the credentials of a cloud. If nil, it is
+	// LookupEnv reads an environment variable. Adapters use it to find the credentials of a cloud. If nil, it is
 	// os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
-	// Credentials sends the requests for credentials of a cloud. If nil, they have a separate transport. It is never
-	// [Env.Transport], because credentials must not get into a recording.
+	// Credentials sends the requests for credentials of a cloud. If nil, a separate transport is used. [Env.Transport]
+	// is never used, because it may record traffic, and credentials must not get into a recording.
 	Credentials http.RoundTripper
 }
 
@@ -79,8 +79,7 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// wait returns the pause before the next attempt. It returns false if there is none. attempt starts
-// at 0.
+// wait returns the pause before the next attempt. It returns false if there is no further attempt. attempt starts at 0.
 func (c *Client) wait(ctx context.Context, f *Failure, attempt int) (time.Duration, bool) {
 	if !f.Retry || attempt >= *c.cfg.Retries || f.Wait > maxWait {
 		return 0, false

@@ -15,8 +15,8 @@ var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
 // maxStops bounds the stop texts of a request (OpenAI API reference, stop).
 const maxStops = 4
 
-// samplingWire is what a wire format can express of [tenon.Sampling], beyond the settings that all can: the members'
-// names, "" for a setting without one.
+// samplingWire lists the settings of [tenon.Sampling] that a wire format can express, besides the settings that all
+// wires have. A string is the name of a setting's member, or "" if the wire cannot express the setting.
 type samplingWire struct {
 	title                           string
 	stop, presence, frequency, seed string
@@ -39,8 +39,8 @@ var samplingWires = map[string]samplingWire{
 
 func allEfforts(string) []string { return efforts }
 
-// claudeEfforts returns the efforts of an Anthropic model, by its name (output_config.effort). Models before Opus 4.5
-// and Sonnet 4.6 have none.
+// claudeEfforts returns the efforts that an Anthropic model accepts (output_config.effort), by its name. Models before
+// Opus 4.5 and Sonnet 4.6 accept none.
 func claudeEfforts(name string) []string {
 	switch {
 	case !refersToTools(name), strings.HasPrefix(name, "claude-sonnet-4-5"):
@@ -51,13 +51,13 @@ func claudeEfforts(name string) []string {
 	return []string{"low", "medium", "high", "xhigh"}
 }
 
-// geminiEfforts returns the efforts of a Gemini model, by its name. Models before 2.5 do not reason.
+// geminiEfforts returns the efforts that a Gemini model accepts, by its name. Models before 2.5 do not reason.
 func geminiEfforts(name string) []string {
 	name = strings.TrimPrefix(name, "models/")
 	switch {
 	case strings.HasPrefix(name, "gemini-1"), strings.HasPrefix(name, "gemini-2.0"):
 		return nil
-	case strings.HasPrefix(name, "gemini-2.5-pro"): // cannot be switched off
+	case strings.HasPrefix(name, "gemini-2.5-pro"): // its reasoning cannot be switched off
 		return []string{"minimal", "low", "medium", "high"}
 	case strings.HasPrefix(name, "gemini-2"):
 		return []string{"none", "minimal", "low", "medium", "high"}
@@ -65,7 +65,7 @@ func geminiEfforts(name string) []string {
 	return []string{"minimal", "low", "medium", "high"}
 }
 
-// bedrockEfforts returns the efforts of a model of Amazon Bedrock, by its name.
+// bedrockEfforts returns the efforts that a model of Amazon Bedrock accepts, by its name.
 func bedrockEfforts(name string) []string {
 	switch {
 	case strings.Contains(name, "anthropic."):
@@ -77,8 +77,8 @@ func bedrockEfforts(name string) []string {
 	return nil
 }
 
-// CheckSampling reports the first setting that is out of range or that the model's wire format cannot express, by the
-// name that OpenAI's API gives it. Errors: invalid.
+// CheckSampling reports the first setting that is out of range or that the model's wire format cannot express. The
+// error uses the name of the setting in OpenAI's API. Errors: invalid.
 func (c Config) CheckSampling(s *tenon.Sampling) error {
 	if s == nil {
 		return nil
@@ -110,8 +110,8 @@ func (c Config) CheckSampling(s *tenon.Sampling) error {
 // effortSetting is the name of [tenon.Sampling.Effort].
 const effortSetting = "reasoning_effort"
 
-// Unsent returns the names of the settings that the model's wire format cannot express, so that requests to the model
-// do not contain them.
+// Unsent returns the names of the settings in s that the model's wire format cannot express. Requests to the model do
+// not contain them.
 func (c Config) Unsent(s *tenon.Sampling) []string {
 	w, ok := samplingWires[c.Wire()]
 	if s == nil || !ok {
@@ -195,8 +195,8 @@ func AppendSampling(dst []byte, wire string, s *tenon.Sampling) []byte {
 	return dst
 }
 
-// TakesEffort reports whether a setting of the effort can be sent to the model. Another model of the same run, such as
-// the model of an agent that took over, may not accept it.
+// TakesEffort reports whether the model accepts an effort. A run can have several models, for example after a handover
+// to another agent, and not all of them accept its effort.
 func (c Config) TakesEffort(effort string) bool {
 	w, ok := samplingWires[c.Wire()]
 	return ok && effort != "" && slices.Contains(w.efforts(c.Model), effort)

@@ -14,12 +14,12 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// setting is a key of models.NAME that only some wires can express.
+// setting is a key of models.NAME that only some wire formats can express.
 type setting struct {
 	key   string
 	value func(c Config, wire string) []byte // as JSON; nil if it is not set
-	paths map[string]string                  // of the member on each wire; its parts are separated by points
-	also  map[string]string                  // further members on a wire, as an object
+	paths map[string]string                  // wire → path of the member, with points between its parts
+	also  map[string]string                  // wire → object with further members
 }
 
 // settings is the table of these keys. Sources: the request types of openai-go (verbosity, service_tier, store,
@@ -52,7 +52,7 @@ var settings = [...]setting{
 	{key: "include", value: func(c Config, _ string) []byte { return texts(c.Include) },
 		paths: map[string]string{WireResponses: "include"}},
 	{key: "logprobs", value: func(c Config, wire string) []byte {
-		if c.Logprobs == nil || wire == WireGemini && *c.Logprobs == 0 { // Gemini wants no number for no alternatives
+		if c.Logprobs == nil || wire == WireGemini && *c.Logprobs == 0 { // at Gemini, 0 is expressed by omission
 			return nil
 		}
 		return strconv.AppendInt(nil, int64(*c.Logprobs), 10)
@@ -126,11 +126,12 @@ func at(path string, value []byte) json.RawMessage {
 	return value
 }
 
-// Fill returns the request with the settings of the configuration that it does not set itself.
+// Fill returns the request with the settings of the configuration, except for settings that the request contains
+// already.
 func (c Config) Fill(req *tenon.Request) *tenon.Request {
 	effort, _ := c.reasoning()
 	if req.Thinking != nil {
-		effort = "" // the question counts more
+		effort = "" // the question has precedence
 	}
 	if len(c.Stop) == 0 && c.Seed == nil && effort == "" {
 		return req
@@ -149,9 +150,9 @@ func (c Config) Fill(req *tenon.Request) *tenon.Request {
 	return &r
 }
 
-// AddSettings adds the settings of models.NAME of [settings], and then the additional members, to the
-// members of a request on a wire: head is an object without its closing brace. Members in head count more. asked are
-// the settings of the question.
+// AddSettings adds the settings of models.NAME in [settings], and then the additional members, to a request. head is an
+// object of the request without its closing brace. Members in head have precedence. asked are the settings of the
+// question.
 func (c Config) AddSettings(head []byte, wire string, req *tenon.Request, asked *tenon.Sampling) []byte {
 	c = c.With(asked)
 	for i := range settings {
@@ -165,7 +166,7 @@ func (c Config) AddSettings(head []byte, wire string, req *tenon.Request, asked 
 	return mergeMembers(head, c.Extra)
 }
 
-// With returns the configuration changed by the settings of an agent or a question. They may be nil.
+// With returns the configuration changed by the settings of an agent or a question. s may be nil.
 func (c Config) With(s *tenon.Sampling) Config {
 	if s == nil {
 		return c
@@ -189,7 +190,7 @@ func (c Config) With(s *tenon.Sampling) Config {
 	return c
 }
 
-// reasoning splits models.NAME.reasoning into an effort or a number of tokens, which is -1 if it is not set.
+// reasoning splits models.NAME.reasoning into an effort or a number of tokens. tokens is -1 if no number is set.
 func (c Config) reasoning() (effort string, tokens int) {
 	if c.Reasoning == "" {
 		return "", -1
@@ -204,8 +205,8 @@ func (c Config) reasoning() (effort string, tokens int) {
 // leastThinking is the smallest budget of thinking that Anthropic accepts (anthropic-sdk-go, ThinkingConfigEnabled).
 const leastThinking = 1024
 
-// thinking returns the members for a number of tokens of reasoning, in an answer of at most so many tokens. An effort
-// becomes a number for models that have no efforts.
+// thinking returns the members that enable reasoning with a number of tokens. most is the limit of the answer's tokens.
+// For a model that accepts no efforts, an effort is converted to a number of tokens.
 func (c Config) thinking(wire string, most int) json.RawMessage {
 	effort, tokens := c.reasoning()
 	if tokens < 0 && budgets[effort] != "" && c.takesTokens() && !c.TakesEffort(effort) {
@@ -214,7 +215,7 @@ func (c Config) thinking(wire string, most int) json.RawMessage {
 	}
 	if tokens < 0 && c.isClaude() && wire != WireChat && c.TakesEffort(effort) &&
 		thinksByItself(c.Model) {
-		return at(claudeThinking(wire), []byte(`{"type":"adaptive"}`)) // otherwise the effort is about the answer only
+		return at(claudeThinking(wire), []byte(`{"type":"adaptive"}`)) // otherwise it applies only to the answer
 	}
 	if tokens < 0 || !c.takesTokens() {
 		return nil
@@ -241,16 +242,16 @@ func claudeThinking(wire string) string {
 	return "thinking"
 }
 
-// budgets are the tokens of reasoning for an effort, as Google's own API in OpenAI's format has them.
+// budgets maps efforts to numbers of reasoning tokens, as Google's own API in OpenAI's format does.
 var budgets = map[string]string{"none": "0", "minimal": "1024", "low": "1024", "medium": "8192", "high": "24576"}
 
-// ThinkingBudget returns the tokens of reasoning for an effort, for models that take numbers.
+// ThinkingBudget returns the number of reasoning tokens for an effort. It is for models that accept only numbers.
 func ThinkingBudget(effort string) string { return budgets[effort] }
 
-// takesTokens reports whether a number of tokens of reasoning can be sent to the model.
+// takesTokens reports whether the model accepts a number of reasoning tokens.
 func (c Config) takesTokens() bool {
 	switch c.Wire() {
-	case WireChat: // OpenRouter converts it for each maker
+	case WireChat: // OpenRouter converts the number for each maker
 		return c.Provider == "openrouter"
 	case WireGemini:
 		return geminiEfforts(c.Model) != nil
@@ -310,7 +311,7 @@ func (c Config) checkSettings() (key string, reason error) {
 	return c.checkThinking()
 }
 
-// checkOllama checks the settings that only Ollama's own API has.
+// checkOllama checks the settings that exist only in Ollama's own API.
 func (c Config) checkOllama() (key string, reason error) {
 	_, err := strconv.Atoi(c.KeepAlive)
 	if err != nil {

@@ -13,7 +13,7 @@ var (
 	errTooLong = errors.New("answer too long")
 )
 
-// watch cancels a request after too long a silence.
+// watch cancels a request if no data arrives for too long.
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -39,8 +39,8 @@ func (w *watch) stop() {
 	w.cancel(nil)
 }
 
-// watched is a response body that counts bytes and limits the silence. Only the time inside of Read
-// counts, because a slow consumer is not the provider's fault.
+// watched is a response body that counts bytes and limits the time without data. Only the time inside of Read counts,
+// because a slow consumer is not the provider's fault.
 type watched struct {
 	body  io.Reader
 	watch *watch

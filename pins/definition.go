@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// definition is the pinned form of a tool or a server.
+// definition is a tool or a server in the form that is pinned.
 type definition struct {
 	remote string
 	json   json.RawMessage // canonical
@@ -31,7 +31,7 @@ func rawDigest(tools []tenon.Tool) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// definitions returns the pinned form of tools. Two tools with one name become one definition.
+// definitions returns the pinned form of tools. Several tools with the same name become one definition.
 func definitions(tools []tenon.Tool) ([]definition, error) {
 	type defined struct {
 		list []definition
@@ -62,7 +62,7 @@ func definitions(tools []tenon.Tool) ([]definition, error) {
 	return list, nil
 }
 
-// worthCore is the number of definitions for which another core pays off.
+// worthCore is the number of definitions from which on another core saves time.
 const worthCore = 256
 
 // definitionsOf returns the pinned form of tools, one by one.
@@ -91,7 +91,7 @@ func Digest(remote string, raw json.RawMessage) string {
 	return d.digest
 }
 
-// define returns the canonical form of a definition, in which lists that are sets are sorted.
+// define returns the canonical form of a definition. Lists that are sets are sorted.
 func define(remote string, raw json.RawMessage) (definition, error) {
 	// Fast path: most definitions need not be decoded.
 	canonical, ok := rawjson.AppendSorted(make([]byte, 0, len(raw)), raw,
@@ -121,7 +121,7 @@ func numbered(raw json.RawMessage) any {
 	var v any
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.UseNumber()
-	_ = d.Decode(&v) // valid JSON
+	_ = d.Decode(&v) // raw is valid JSON
 	return v
 }
 

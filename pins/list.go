@@ -22,12 +22,12 @@ const (
 	Gone    = "gone"    // the server no longer has it
 )
 
-// State is the comparison of a tool with its pin. An empty Remote means the server.
+// State is the result of comparing a tool with its pin. If Remote is empty, it is the result for the server itself.
 type State struct {
 	Server  string    `json:"server"`
 	Remote  string    `json:"remote_name"`
 	State   string    `json:"state"`
-	Blocked string    `json:"blocked,omitempty"` // why it is not offered
+	Blocked string    `json:"blocked,omitempty"` // reason why the tool is not offered
 	By      string    `json:"by,omitempty"`      // who pinned it
 	Created time.Time `json:"created,omitzero"`
 	Changes []Change  `json:"changes,omitempty"`
@@ -35,7 +35,7 @@ type State struct {
 
 // Change is a changed field of a definition. Before and After are JSON, or empty if the field was added or removed.
 type Change struct {
-	Path   string          `json:"path"` // JSON pointer; empty: the whole definition
+	Path   string          `json:"path"` // JSON pointer; if empty, the whole definition
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
 }
@@ -71,9 +71,9 @@ func (p *Pins) List(ctx context.Context, server string) ([]State, error) {
 	return list, nil
 }
 
-// Accept replaces pins by the current definitions of one tool, or, if remote is empty, of the server and all its
-// tools; pins of tools that are gone are then removed. It returns what it accepted. If seen is not nil, it must list
-// the current differences. Errors: not_found, conflict (seen differs), and errors of connecting.
+// Accept replaces pins by the current definitions of one tool. If remote is empty, it does so for the server and all
+// its tools, and removes the pins of tools that are gone. It returns the accepted changes. If seen is not nil, it must
+// equal the current differences. Errors: not_found, conflict (seen differs), and errors of connecting.
 func (p *Pins) Accept(ctx context.Context, server, remote, by string, seen []State) ([]State, error) {
 	list, err := p.List(ctx, server)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Pins) Accept(ctx context.Context, server, remote, by string, seen []Sta
 		err = p.cfg.Store.PutPins(ctx, put, false)
 	}
 	if err == nil && len(gone) > 0 {
-		// Delete last: while a name is pinned, another tool of this name is a change.
+		// Delete the pins last. As long as a name is pinned, another tool with this name counts as a change.
 		if err = p.cfg.Store.DeletePins(ctx, v.key, gone...); tenon.ErrorCode(err) == tenon.CodeNotFound {
 			err = nil // another process was faster
 		}
@@ -120,7 +120,7 @@ func (p *Pins) Accept(ctx context.Context, server, remote, by string, seen []Sta
 	return accepted, err
 }
 
-// Forget removes the pins of a server, so that its next use is the first one. Errors: not_found, store.
+// Forget removes the pins of a server, so that its next use counts as the first one. Errors: not_found, store.
 func (p *Pins) Forget(ctx context.Context, server string) error {
 	key, old := p.cfg.Servers.PinKeys(server)
 	err := p.cfg.Store.DeletePins(ctx, key)

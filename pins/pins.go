@@ -34,19 +34,19 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// Servers describes the configured servers to the pins.
+// Servers describes the configured servers.
 type Servers interface {
 	// HasPins reports whether the tools of a server are pinned.
 	HasPins(server string) bool
 	// PinKeys returns the key of a server's pins, and the key that earlier releases used.
 	PinKeys(server string) (key, old string)
-	// Definition returns what a server starts or calls, as JSON, without secrets.
+	// Definition returns the command or address of a server as JSON, without secrets.
 	Definition(server string) json.RawMessage
 	// Tools returns the tools that a server has now. Errors: not_found, and errors of connecting.
 	Tools(ctx context.Context, server string) ([]tenon.Tool, error)
 }
 
-// Config has the dependencies of [Pins]. All fields are required.
+// Config contains the dependencies of [Pins]. All fields are required.
 type Config struct {
 	Store   store.Pins
 	Servers Servers
@@ -68,11 +68,12 @@ func New(cfg Config) *Pins { return &Pins{cfg: cfg, seen: map[string]Result{}} }
 type Result struct {
 	tools   []tenon.Tool
 	changed map[string]string // remote name, or "" for the server → reason
-	// New has the tools that are new and not pinned: remote name → digest of the definition.
+	// New contains the new tools that are not pinned: remote name → digest of the definition.
 	New map[string]string
 }
 
-// Blocked returns why tools are not offered: remote name → reason. The key "" means all tools of the server.
+// Blocked returns the tools that are not offered, with the reasons: remote name → reason. The key "" means all tools of
+// the server.
 func (r *Result) Blocked() map[string]string {
 	if r.changed[""] != "" {
 		return r.changed
@@ -88,8 +89,9 @@ func (r *Result) Blocked() map[string]string {
 	return r.changed
 }
 
-// Check compares a server's tools with its pins, and pins a server that is used for the first time. It reads the store
-// only if the list differs from the last one, or if it had differences. Errors: protocol (a definition), store.
+// Check compares a server's tools with its pins. If the server is used for the first time, Check pins them. It reads
+// the store only if the list differs from the last one, or if the last comparison found differences. Errors: protocol
+// (a definition), store.
 func (p *Pins) Check(ctx context.Context, server string, tools []tenon.Tool) (Result, error) {
 	if !p.cfg.Servers.HasPins(server) {
 		return Result{}, nil
@@ -152,7 +154,7 @@ func (p *Pins) compare(ctx context.Context, server string, tools []tenon.Tool) (
 	}
 	if len(held.changed) == 0 && len(held.New) == 0 {
 		own := p.pin(key, own, all)
-		if known { // another order, or fewer tools: store the new bytes, so that the next comparison is fast
+		if known { // another order, or fewer tools; store the new bytes for a fast comparison next time
 			own.By, own.Created = pin.By, pin.Created
 			err = p.cfg.Store.PutPins(ctx, []store.Pin{own}, false)
 		} else {
@@ -180,7 +182,7 @@ func (p *Pins) pinsOf(ctx context.Context, server string) (map[string]store.Pin,
 	return byName, err
 }
 
-// moveTo moves pins to another key and returns them.
+// moveTo moves the pins of one key to another key and returns them.
 func (p *Pins) moveTo(ctx context.Context, key, from string) ([]store.Pin, error) {
 	list, err := p.cfg.Store.Pins(ctx, from)
 	if err != nil || len(list) == 0 {
@@ -201,7 +203,7 @@ func (p *Pins) moveTo(ctx context.Context, key, from string) ([]store.Pin, error
 	return list, nil
 }
 
-// definitionsNow returns the definitions of a server, under "", and of its tools.
+// definitionsNow returns the current definitions by remote name. The definition of the server itself has the name "".
 func definitionsNow(own definition, tools []tenon.Tool) (map[string]definition, error) {
 	defs, err := definitions(tools)
 	if err != nil {
@@ -214,8 +216,8 @@ func definitionsNow(own definition, tools []tenon.Tool) (map[string]definition, 
 	return now, nil
 }
 
-// changes returns the reasons for which a server, under "", and its tools differ from their pins. It omits new tools
-// that may be pinned.
+// changes returns, by remote name, the reasons why definitions differ from their pins. The name of the server itself is
+// "". It omits new tools that may be pinned.
 func changes(now map[string]definition, kept map[string]store.Pin) map[string]string {
 	changed := map[string]string{}
 	own, known := kept[""]
@@ -247,7 +249,7 @@ const (
 	NewReason = "the tool is new: its server did not have it when it was pinned"
 )
 
-// firstUse is the author of pins that nobody accepted.
+// firstUse is the author of pins that were made at the first use, without a person.
 const firstUse = "first use"
 
 func (p *Pins) pin(key string, d definition, raw string) store.Pin {
@@ -288,13 +290,13 @@ func BlockedError(server string, changed map[string]string) error {
 // Call is a tool call that was allowed.
 type Call struct {
 	Server, Remote string
-	New            string          // digest of the definition that a person allowed; empty if the tool was not new
-	By             tenon.Principal // who pins a new tool
+	New            string          // digest of a new tool's definition that a person allowed; otherwise empty
+	By             tenon.Principal // the principal recorded in the pin of a new tool
 }
 
-// CheckCall compares a tool with its pin right before it is called, because the server may have changed it since the
-// run began. It pins a new tool if the person who allowed the call saw its current definition. Errors: denied, store,
-// and errors of connecting.
+// CheckCall compares a tool with its pin directly before a call, because the server may have changed the tool since the
+// run began. If the tool is new, CheckCall pins it, provided that the person who allowed the call saw its current
+// definition. Errors: denied, store, and errors of connecting.
 func (p *Pins) CheckCall(ctx context.Context, c Call) error {
 	if !p.cfg.Servers.HasPins(c.Server) || p.cfg.Rules.Changed == policy.PinsWarn && !p.cfg.Rules.AskNew() {
 		return nil

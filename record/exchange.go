@@ -25,9 +25,9 @@ type Config struct {
 	// Redactor masks its secrets in recordings. If nil, only headers with credentials are
 	// masked.
 	Redactor *tenon.Redactor
-	// Resumed means that an earlier process used the cassette, as when a waiting run is
-	// resumed. A [Recorder] then continues the cassette instead of replacing it. A [Player]
-	// ignores unused recordings before the first used one of each folder.
+	// Resumed means that an earlier process used the cassette before this one, for example because a waiting run is
+	// resumed. A [Recorder] then continues the cassette instead of replacing it. A [Player] ignores unused recordings
+	// that precede the first used recording of each folder.
 	Resumed bool
 }
 
@@ -63,8 +63,8 @@ func readManifest(dir string) (manifest, error) {
 	return m, nil
 }
 
-// HoldsServers reports whether a cassette contains the traffic of servers, so its replay starts
-// none. Errors: config, store.
+// HoldsServers reports whether a cassette contains the traffic of servers. If so, its replay starts no servers. Errors:
+// config, store.
 func HoldsServers(dir string) (bool, error) {
 	m, err := readManifest(dir)
 	return m.Version > 1, err
@@ -114,7 +114,7 @@ const maxBody = 64 << 20
 
 var fileName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{4,9}\.json$`) })
 
-// files returns the recordings of a folder in order. A missing folder has none.
+// files returns the recordings of a folder in order. It returns nil if the folder does not exist.
 func files(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {

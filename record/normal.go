@@ -61,8 +61,7 @@ func walk(v any, ids map[string]string) {
 	}
 }
 
-// difference returns the first difference between two requests, and the number of equal leaves
-// before it. The nearest recording has the most equal leaves.
+// difference returns the first difference between two requests, and the number of equal leaves before it.
 func difference(path string, want, got any) (at string, same int, equal bool) {
 	switch w := want.(type) {
 	case map[string]any:
@@ -113,7 +112,7 @@ func difference(path string, want, got any) (at string, same int, equal bool) {
 	return "", 1, true
 }
 
-// nearest is the recording that does not match a request but has the most equal leaves.
+// nearest is the recording with the most equal leaves among the recordings that do not match a request.
 type nearest struct {
 	name, where string
 	deep        int

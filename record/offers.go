@@ -28,8 +28,8 @@ type Offers interface {
 	Read(ctx context.Context, uri string) ([]tenon.Content, error)
 }
 
-// isList reports whether a request is for a list. Lists may be requested any number of times, and
-// are recorded only when they change.
+// isList reports whether the request is a request for a list. Lists may be requested any number of times, so they are
+// recorded only when they change.
 func (r ServerRequest) isList() bool {
 	return r.Method == methodList || r.Method == methodPrompts || r.Method == methodResources
 }
@@ -42,7 +42,7 @@ func isKnown(method string) bool {
 	return false
 }
 
-// Offers returns an Offers that records the requests to o and its answers.
+// Offers returns an Offers that forwards requests to o. It records the requests and the answers.
 func (r *Recorder) Offers(server string, o Offers) Offers {
 	return &recordingOffers{r: r, folder: serverFolder(server), to: o}
 }
@@ -80,7 +80,7 @@ func rawOr(raw json.RawMessage, v any) json.RawMessage {
 	return raw
 }
 
-// list records a list if it differs from the last one. It ignores a cancelled request.
+// list records a list if it differs from the last recorded list. It records nothing if the request was cancelled.
 func (o *recordingOffers) list(ctx context.Context, method string, items []json.RawMessage, err error) {
 	if ctx.Err() != nil {
 		return
@@ -148,8 +148,7 @@ func readRequest(uri string) ServerRequest {
 	return ServerRequest{Method: methodRead, Params: CallParams{URI: uri}}
 }
 
-// Offers returns an Offers that replays a server's prompts and resources. Its errors are as for
-// [Player.Toolset].
+// Offers returns an Offers that replays a server's prompts and resources. Its errors are described at [Player.Toolset].
 func (p *Player) Offers(server string) Offers {
 	return &playingOffers{playingTools{p: p, server: server, folder: serverFolder(server)}}
 }
@@ -200,7 +199,7 @@ func (o *playingOffers) Read(ctx context.Context, uri string) ([]tenon.Content, 
 	return tape.Response.Contents, nil
 }
 
-// play returns the recording of a request and its answer.
+// play returns the recording of a request, with its answer.
 func (o *playingOffers) play(ctx context.Context, r ServerRequest, who string) (*serverTape, error) {
 	tape, err := o.takeRequest(r, who)
 	switch {

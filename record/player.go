@@ -145,8 +145,7 @@ func (p *Player) fault(err *tenon.Error) error {
 	return err
 }
 
-// Close returns an error if a request had no recording or a recording had no request. The error has
-// code conflict.
+// Close returns an error if a request had no recording, or if a recording was not used. The error has code conflict.
 func (p *Player) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

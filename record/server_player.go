@@ -78,8 +78,8 @@ func (s *serverTapes) join(p CallParams) {
 	}
 }
 
-// unused returns the names of the unused recordings. Of the lists, only the first list of tools
-// must be used, because lists may be requested any number of times.
+// unused returns the names of the unused recordings. Lists may be requested any number of times, so an unused list is
+// not reported, except for the first list of tools.
 func (s *serverTapes) unused(resumed bool) []string {
 	var names []string
 	listed, begun := false, !resumed
@@ -113,12 +113,12 @@ func plainRequest(r ServerRequest) any {
 	return plain(raw)
 }
 
-// HoldsServers reports whether the cassette contains the traffic of servers. If it was recorded by
-// an older tenon, it does not, and a replay calls the servers.
+// HoldsServers reports whether the cassette contains the traffic of servers. A cassette of an older tenon does not, and
+// its replay calls the servers.
 func (p *Player) HoldsServers() bool { return p.version > 1 }
 
-// Toolset returns a toolset that replays a server. It repeats the server's requests during a call;
-// their answers must equal the recorded ones. Errors that were not recorded are of type
+// Toolset returns a toolset that replays a server. During a call it repeats the recorded requests of the server. The
+// answers to these requests must equal the recorded answers. An error that is not part of the recording is a
 // *tenon.Error with code conflict.
 func (p *Player) Toolset(server string) tenon.Toolset {
 	return &playingTools{p: p, server: server, folder: serverFolder(server)}

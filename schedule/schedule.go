@@ -50,7 +50,7 @@ const (
 // defaultCatchUp is the default of [Config.CatchUp].
 const defaultCatchUp = time.Hour
 
-// onTime is how late a run starts that is not late: timers and a busy machine need some time.
+// onTime is the delay up to which a start still counts as punctual, because timers and busy machines cause some delay.
 const onTime = time.Minute
 
 // WithDefaults returns a copy with defaults for absent values.
@@ -70,21 +70,21 @@ func (c Config) WithDefaults() Config {
 // IsEnabled reports whether the schedule starts anything.
 func (c Config) IsEnabled() bool { return c.Enabled == nil || *c.Enabled }
 
-// Lateness is how long after its time a run may start: at least a minute.
+// Lateness returns the maximum delay with which a run may start. It is at least a minute.
 func (c Config) Lateness() time.Duration { return max(c.CatchUp, onTime) }
 
 // Times computes the times at which a schedule is due.
 type Times struct {
 	spec     cron.Schedule
 	zone     *time.Location
-	everyday bool // the hour is not *: a time of day occurs once a day, also when clocks go back
+	everyday bool // the hour is not *, so a time of day occurs once a day, even when clocks go back
 }
 
 // parser accepts the five fields and the names for common times. Descriptors such as @every depend on the start of the
 // process, so a tick would differ between processes.
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-// Parse reads the times of a schedule. The error, of code config, says what is wrong with cron or timezone.
+// Parse reads the times of a schedule. The error has code config and describes the mistake in cron or timezone.
 func Parse(spec, timezone string) (*Times, error) {
 	spec = strings.TrimSpace(spec)
 	switch {
@@ -115,7 +115,7 @@ func Parse(spec, timezone string) (*Times, error) {
 	return t, nil
 }
 
-// zoneOf finds a time zone. The zone of the machine is refused, because another machine would start runs at other
+// zoneOf finds a time zone. It refuses the zone of the machine, because another machine would start runs at other
 // times.
 func zoneOf(name string) (*time.Location, error) {
 	if name == "" {
@@ -133,7 +133,7 @@ func zoneOf(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// reason is the parser's error without the expression, which the caller has.
+// reason returns the parser's error without the expression, because the caller adds the expression.
 func reason(err error) string {
 	text := err.Error()
 	if before, _, ok := strings.Cut(text, ": ["); ok {
@@ -142,7 +142,7 @@ func reason(err error) string {
 	return strings.TrimSuffix(text, ".")
 }
 
-// Next returns the first time after another one, the zero time if there is none within five years. It is in UTC.
+// Next returns the first time after another time, in UTC. It returns the zero time if there is none within five years.
 func (t *Times) Next(after time.Time) time.Time {
 	previous := after.In(t.zone)
 	for {
@@ -157,7 +157,8 @@ func (t *Times) Next(after time.Time) time.Time {
 	}
 }
 
-// repeated reports whether a time shows the same on the clock as an earlier one: clocks were put back in between.
+// repeated reports whether clocks show the same time as they did at an earlier moment, because they were put back in
+// between.
 func (t *Times) repeated(at time.Time) bool {
 	for _, back := range []time.Duration{30 * time.Minute, time.Hour} { // Lord Howe Island changes by half an hour
 		before := at.Add(-back)
@@ -168,9 +169,9 @@ func (t *Times) repeated(at time.Time) bool {
 	return false
 }
 
-// Latest returns the last time after one time and not after another, the zero time if there is none.
+// Latest returns the last time that is after after and not after until. It returns the zero time if there is none.
 func (t *Times) Latest(after, until time.Time) time.Time {
-	// A long gap has many ticks: look at its end first, and at longer parts of it while they have none.
+	// A long period contains many ticks, so search the end of the period first, and then longer and longer parts of it.
 	for part := time.Hour; ; part *= 2 {
 		from := after
 		if whole := until.Sub(after); part < whole {

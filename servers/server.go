@@ -88,7 +88,7 @@ type Server struct {
 	// access returns a digest that identifies the remote server and the account that is used there.
 	access  func() string
 	listing chan struct{} // held by the caller that requests the list of tools
-	slot    chan struct{} // held by the one call of a server that takes one at a time; nil: any number
+	slot    chan struct{} // held by the one call of a server that takes one at a time; nil if it takes any number
 
 	mu     sync.Mutex
 	status Status

@@ -34,7 +34,8 @@ func text(a arrow.Array, i int) (s string, null bool) {
 	return "", true
 }
 
-// keyText returns file store keys that are stored as bytes. Bytes that are no text are no keys of a file store.
+// keyText returns file store keys that are stored as bytes. If the bytes are not text, they are not valid keys, and
+// null is true.
 func keyText(b []byte) (s string, null bool) {
 	if !utf8.Valid(b) {
 		return "", true

@@ -138,7 +138,7 @@ func (t *Tool) flaws(store *Store) (list []Flaw) {
 		for i, n := range names {
 			err := store.whole(n)
 			if i == 0 && err == nil {
-				// the first name is the workflow, a file; the others may be folders
+				// The first name is the workflow, which must be a file. The other names may be folders.
 				_, err = store.copyTo(io.Discard, n)
 			}
 			if err != nil {

@@ -30,8 +30,8 @@ func hasView(t arrow.DataType) bool {
 	return false
 }
 
-// compactor copies the view columns of one batch and counts their values. A few bytes of views may
-// show the same values any number of times.
+// compactor copies the view columns of one batch and counts their values. It counts them because a few bytes of views
+// can refer to the same values any number of times.
 type compactor struct {
 	bytes int64     // texts, binary data and list elements
 	mem   allowance // for the copies of list elements
@@ -47,8 +47,8 @@ func (c *compactor) take(n int64) error {
 	return nil
 }
 
-// compact copies a column so that its buffers contain only its own values. It returns columns
-// without views unchanged, and columns of other kinds than texts, binary data, lists and structs.
+// compact copies a column so that its buffers contain only its own values. It handles texts, binary data, lists and
+// structs. It returns other columns, and columns without views, unchanged.
 func (c *compactor) compact(a arrow.Array) (arrow.Array, error) {
 	if !hasView(a.DataType()) {
 		return a, nil

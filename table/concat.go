@@ -15,11 +15,11 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Concat writes the rows of several tables as one table, in order, and returns their number.
-// Columns with the same name become one column. If a table has exactly one tool column, its tools
-// go into the only tool column of the result, even if the names differ. All tool columns are
-// written in the layout of o. Cells of columns that a table does not have are missing. Equal row
-// ids get the suffix _dup. The result gets the files of the file stores.
+// Concat writes the rows of several tables as one table, in order, and returns their number. Columns with the same name
+// become one column. If a table has exactly one tool column, its tools are written to the only tool column of the
+// result, even if the names differ. All tool columns are written in the layout of o. If a table does not have a column,
+// the cells of its rows in this column are missing. Equal row ids get the suffix _dup. The result gets the files of the
+// file stores.
 //
 // Memory does not grow with the number of rows, except for detecting equal row ids of several
 // tables: one bit for an id such as Row0, a hash for any other. Errors: invalid (types differ, a
@@ -52,7 +52,7 @@ func Concat(ctx context.Context, path string, in []*Reader, o WriteOptions) (int
 	return w.rows, nil
 }
 
-// notInput refuses to write a table over one of the tables that it is made of, also through a link. The rename would
+// notInput refuses to write a table over one of its inputs, even if the path is a link to the input. The rename would
 // replace the user's only copy, and the file store of the input would be replaced while it is read.
 func notInput(path string, in ...*Reader) error {
 	if path == "-" {
@@ -84,8 +84,8 @@ type joined struct {
 	from   [][]int // table → column of the result → column of the table, or -1
 	seen   *rowIDs // nil if there is only one table
 
-	pick func(Cells) (keep bool, err error) // selects rows; nil: all
-	most int64                              // rows to select at most, 0: any number
+	pick func(Cells) (keep bool, err error) // selects rows; if nil, all rows
+	most int64                              // maximum number of rows; if 0, unlimited
 	have int64                              // rows selected
 	full bool                               // no more rows are needed
 }
@@ -175,10 +175,10 @@ func (o WriteOptions) layout(c Column) Layout {
 	return o.Layout
 }
 
-// losses are the packed workflows that are not copied with their tools.
+// losses counts the packed workflows that could not be copied with their tools.
 type losses struct {
 	count int
-	first error // why the first one is not copied; may be nil
+	first error // the reason for the first one; may be nil
 }
 
 // warn reports the workflows that are not copied.
@@ -271,7 +271,7 @@ func (j *joined) ids(r *Reader, rec arrow.RecordBatch, index func(i int) int64) 
 	return b.NewArray(), nil
 }
 
-// badCells are the cells of tool columns that cannot be decoded.
+// badCells counts the cells of tool columns that cannot be decoded.
 type badCells struct {
 	kept, missing int
 	first         error
@@ -286,7 +286,7 @@ func (b *badCells) add(err error, kept bool) {
 	b.first = cmp.Or(b.first, err)
 }
 
-// warn reports the cells. The error of the first one names its row.
+// warn reports the cells. The error of the first cell names its row.
 func (b badCells) warn(name string, warn func(string)) {
 	if b.kept > 0 {
 		warn(fmt.Sprintf("%s: cells that cannot be read: %d; they are copied unchanged: %s", name, b.kept, b.first))

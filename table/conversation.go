@@ -109,12 +109,12 @@ func contentPiece(kind, text, mimeType, data string) (*piece, error) {
 	return nil, nil
 }
 
-// Failure is the error at the end of a conversation, and the column for it. Without a Column, the
-// table has no errors. Text is empty if there was no error.
+// Failure is the error at the end of a conversation, with the column for it. If Column is empty, the table has no
+// column for errors. If Text is empty, there was no error.
 type Failure struct{ Column, Text string }
 
-// WriteConversation writes a table of messages, one per row. Each result of a tool is a row. The
-// failure is the last row, in its own column. Errors: invalid, store.
+// WriteConversation writes a table of messages, one per row. Each result of a tool has its own row. If there is a
+// failure, it is the last row, in its own column. Errors: invalid, store.
 func WriteConversation(ctx context.Context, path string, messages []*tenon.Message, f Failure, o WriteOptions) error {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -203,7 +203,7 @@ func appendMessage(b *array.StructBuilder, c cell) {
 	str(4, c.name)
 }
 
-// maxMessages bounds the messages of a conversation. Each result of a tool counts.
+// maxMessages bounds the messages of a conversation. Each result of a tool counts as a message.
 const maxMessages = 100_000
 
 // Conversation reads the messages in the remaining rows. column is the name of the column; "" is

@@ -256,16 +256,16 @@ func jsonLines(in io.Reader, columns func(string) (int, error), do func(int64, [
 	return err
 }
 
-// inference collects the columns of an input and finds out their types.
+// inference collects the columns of an input and infers their types.
 type inference struct {
 	types map[string]string
-	guess bool // texts may be values of other types
+	guess bool // a text may be a value of another type
 	names []string
 	at    map[string]int
-	could [][]string // by column: the types that all values so far have
-	some  []bool     // by column: there was a value
+	could [][]string // by column: the types that fit all values so far
+	some  []bool     // by column: there was at least one value
 	rowID int        // the column of row ids, or -1
-	done  bool       // no more columns may come
+	done  bool       // no further columns are allowed
 }
 
 // columns returns the index of a column.
@@ -301,7 +301,7 @@ func (f *inference) add(record []any) error {
 	return nil
 }
 
-// schema returns the schema of the table. No more columns may come afterwards.
+// schema returns the schema of the table. No columns may be added after this call.
 func (f *inference) schema() (*arrow.Schema, error) {
 	f.done, f.rowID = true, -1
 	for _, name := range slices.Sorted(maps.Keys(f.types)) {

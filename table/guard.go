@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// The limits for what a file may claim about itself. Real tables are far below them.
+// The limits for the sizes that a file declares. Real tables are far below them.
 const (
 	maxMeta   = 16 << 20  // bytes of a message's metadata or of a footer
 	maxBody   = 256 << 20 // bytes of a message's body

@@ -192,10 +192,9 @@ func (p *plainer) undict(a *array.Dictionary, t arrow.DataType) (arrow.Array, er
 // object.
 const maxTaken = 1 << 20
 
-// withNulls changes a batch so that the validation of the Arrow library accepts it. The reader
-// gives columns of type null no buffers slice, which validation expects. A missing struct may
-// contain an index into an empty dictionary: pyarrow writes 0 there. Such a dictionary gets one
-// null value.
+// withNulls changes a batch so that the validation of the Arrow library accepts it. The reader gives columns of type
+// null no slice of buffers, although the validation expects one. A missing struct may contain an index into an empty
+// dictionary, because pyarrow writes 0 there. Such a dictionary gets one null value.
 func withNulls(rec arrow.RecordBatch) arrow.RecordBatch {
 	cols, some := make([]arrow.Array, rec.NumCols()), false
 	for i := range cols {

@@ -151,8 +151,8 @@ func openPath(ctx context.Context, path string, o Options) (r *Reader, err error
 	return open(path, f, dirStore(path, o), f.Close, o)
 }
 
-// digest reports the bytes of an open file to Seen. The table is read from the same handle
-// afterwards, so that a file that takes its place is not read.
+// digest reports the digest of an open file to Seen. The table is read from the same handle afterwards, so a file that
+// replaces it meanwhile is not read.
 func (o Options) digest(path string, f *os.File) error {
 	if o.Seen == nil {
 		return nil

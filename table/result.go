@@ -19,10 +19,10 @@ import (
 // ResultColumn is the column, and the row id, of the text of a tool's result.
 const ResultColumn = "Result"
 
-// WriteResult writes the result of a tool as a table and returns the number of rows. The text of a result of only texts
-// is the cell of one column, Result. Any other result has a row for each block of its content, with the columns Result
-// (the text), Type, MimeType, URI, Name and Data: images, audio and files as bytes, links by their URI. Errors: invalid
-// (data that is not base64), store.
+// WriteResult writes the result of a tool as a table and returns the number of rows. If the result consists only of
+// texts, the table has one cell with the text, in the column Result. Any other result has a row for each block of its
+// content, with the columns Result (the text), Type, MimeType, URI, Name and Data. Images, audio and files are stored
+// as bytes, and links as their URI. Errors: invalid (data that is not base64), store.
 func WriteResult(ctx context.Context, path string, result *tenon.Result, o WriteOptions) (rows int64, err error) {
 	if !slices.ContainsFunc(result.Content, func(c tenon.Content) bool { return c.Type != tenon.ContentText }) {
 		return 1, WriteTexts(ctx, path, ResultColumn, []string{ResultColumn}, []string{result.Text()}, o)
@@ -77,9 +77,9 @@ func WriteResult(ctx context.Context, path string, result *tenon.Result, o Write
 	return w.rows, nil
 }
 
-// ResultRows returns the rows of a structured result: its value, or the value at a path of keys such as weather.days.
-// The path "." is the whole value. A list of objects has a row for each object, an object is one row; a list of other
-// values has a row for each, in the column value. Errors: invalid.
+// ResultRows returns the rows of a structured result. They come from the value at a path of keys, such as weather.days.
+// The path "." is the whole value. A list of objects results in a row for each object, and an object in one row. A list
+// of other values results in a row for each value, in the column value. Errors: invalid.
 func ResultRows(result *tenon.Result, path string) ([]json.RawMessage, error) {
 	raw := result.Structured
 	if len(raw) == 0 {

@@ -11,8 +11,8 @@ import (
 )
 
 // Roundtrip reads the table file at path, writes it to a temporary file and compares the two tables. Each tool column
-// is written in the layout that it has, except that java9 becomes java10, because java9 cannot be written. In such a
-// column only the decoded tools are compared. Roundtrip returns the differences, or none if nothing was lost.
+// is written in its own layout. Only java9 becomes java10, because java9 cannot be written. In such a column only the
+// decoded tools are compared. Roundtrip returns the differences. It returns none if nothing was lost.
 func Roundtrip(ctx context.Context, path string, o Options, w WriteOptions) (differences []string, err error) {
 	if st, err := os.Stat(path); path == "-" || err == nil && !st.IsDir() && !st.Mode().IsRegular() {
 		return nil, invalid("a roundtrip reads its table twice, so it needs a file")

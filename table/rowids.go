@@ -9,8 +9,8 @@ import (
 // dupSuffix makes equal row ids unique.
 const dupSuffix = "_dup"
 
-// rowIDs is the set of row ids of a table that is being written. The default ids Row0, Row1 and so
-// on take one bit each. Other ids take a 128-bit hash each, so that two ids practically never have the same.
+// rowIDs is the set of row ids of a table that is being written. A default id (Row0, Row1 and so on) takes one bit. Any
+// other id takes a 128-bit hash. Two ids practically never have the same hash.
 type rowIDs struct {
 	// counted records the ids RowN with k suffixes: bit N of counted[k] is set. An id that would enlarge a bit set by
 	// more than one word is hashed instead, so that ids with large numbers do not waste memory.
@@ -26,11 +26,11 @@ func newRowIDs() *rowIDs {
 	}}
 }
 
-// maxDups bounds the suffixes of an id. Each is tried in turn, and all of them are written.
+// maxDups bounds the number of suffixes of an id, because each number is tried in turn and all suffixes are written.
 const maxDups = 1000
 
-// unique adds an id, with as many suffixes as necessary to make it unique. It returns false if that
-// takes too many.
+// unique adds an id, with as many suffixes as are necessary to make it unique. It returns false if the id would need
+// more than maxDups suffixes.
 func (s *rowIDs) unique(id string) (string, bool) {
 	for range maxDups {
 		if s.add(id) {

@@ -18,8 +18,8 @@ type ToolRow struct {
 	Err   error // why the cell cannot be read
 }
 
-// Flaw returns the reason why the row's tool cannot be used, or nil: its cell cannot be read, its kind is unknown, it
-// has no name, or its schema or its server_uri is invalid. The error has code invalid.
+// Flaw returns the reason why the row's tool cannot be used, or nil if it can. Reasons are: the cell cannot be read,
+// the kind is unknown, there is no name, or the schema or the server_uri is invalid. The error has code invalid.
 func (r ToolRow) Flaw() error {
 	t := r.Tool
 	if r.Err != nil || t == nil {
@@ -41,9 +41,8 @@ func (r ToolRow) Flaw() error {
 // Place returns the row's index and id for error messages.
 func (r ToolRow) Place() string { return fmt.Sprintf("row %d, '%s'", r.Index, tenon.Visible(r.ID)) }
 
-// Tools reads the tools of a column in the remaining rows. A cell that cannot be read has its error in
-// [ToolRow.Err]. The error of the sequence is the error of a table whose other rows cannot be read; it
-// ends the sequence.
+// Tools reads the tools of a column in the remaining rows. If a cell cannot be read, its error is in [ToolRow.Err]. If
+// the rest of the table cannot be read, the sequence yields an error and ends.
 func (r *Reader) Tools(ctx context.Context, c Column) iter.Seq2[ToolRow, error] {
 	return func(yield func(ToolRow, error) bool) {
 		for cells, err := range r.Rows(ctx) {

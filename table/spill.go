@@ -11,9 +11,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// spill is an SQLite VFS: the VFS of the system, but with a bound on the bytes in temporary files.
-// SQLite sorts and joins in temporary files and does not bound them. Each connection has its own
-// spill with a unique name.
+// spill is an SQLite VFS: the VFS of the system with a limit on the bytes of temporary files. SQLite sorts and joins in
+// temporary files and does not limit them. Each connection has its own spill with a unique name.
 type spill struct {
 	tls   *libc.TLS
 	limit int64             // bytes of all temporary files
@@ -21,8 +20,8 @@ type spill struct {
 	files map[uintptr]int64 // the size of each file by its handle
 	full  bool              // the limit was reached
 
-	// In C memory: the VFS, its name, the methods of its temporary files (0 before the first file),
-	// and the system's VFS.
+	// Addresses in C memory: the VFS, its name, the methods of its temporary files (0 before the first file), and the
+	// system's VFS.
 	vfs, name, methods, below uintptr
 	origin                    sqlite3.Tsqlite3_vfs
 	file                      sqlite3.Tsqlite3_io_methods // the file methods of the system's VFS
@@ -32,8 +31,8 @@ type spill struct {
 	close func(tls *libc.TLS, file uintptr) int32
 }
 
-// systemVFS is the system's VFS. It is copied once, before the first spill is registered: SQLite keeps the list of all
-// VFS in it, and changes that with each registration.
+// systemVFS is the system's VFS. It is copied once, before the first spill is registered, because SQLite links all VFS
+// in a list, and each registration changes this list.
 var systemVFS struct {
 	once   sync.Once
 	at     uintptr
@@ -101,7 +100,7 @@ func (s *spill) xOpen(tls *libc.TLS, _, name, file uintptr, flags int32, out uin
 		own.FxWrite, own.FxClose = *(*uintptr)(unsafe.Pointer(&s.write)), *(*uintptr)(unsafe.Pointer(&s.close))
 		var err error
 		if s.methods, err = inC(&own); err != nil {
-			return sqlite3.SQLITE_NOMEM // the file has methods, so SQLite closes it
+			return sqlite3.SQLITE_NOMEM // SQLite closes the file, because it has methods
 		}
 	}
 	writePointer(at, s.methods)

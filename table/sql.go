@@ -44,8 +44,8 @@ type Query struct {
 	Bytes int64
 	// Temp bounds the bytes of the query's temporary files. 0 means [MaxTemp].
 	Temp int64
-	// Shown keeps a first column "<RowID>" as a column of the result, for display. Otherwise it
-	// becomes the row ids of the result.
+	// Shown keeps a first column "<RowID>" as a normal column of the result, for display. Otherwise this column becomes
+	// the row ids of the result.
 	Shown bool
 }
 
@@ -98,7 +98,7 @@ type selection struct {
 	file    string // of the temporary database
 	db      *database
 	stmt    *statement
-	denied  string // what the query tried and must not do
+	denied  string // the forbidden operation that the query tried
 	columns []*resultColumn
 
 	compiled func()   // called after the query is compiled against empty tables; may be nil
@@ -338,8 +338,8 @@ func (s *selection) step() (bool, error) {
 	return ok, nil
 }
 
-// The bounds of the values that are buffered until the types of the columns are known. The query
-// runs twice if its result is larger.
+// The bounds of the values that are buffered until the types of the columns are known. If the result is larger, the
+// query runs a second time.
 const (
 	maxKept      = 1 << 16
 	maxKeptBytes = 16 << 20

@@ -30,10 +30,9 @@ type Mistake struct {
 // maxGuessed bounds the columns that are assumed to exist in open tables.
 const maxGuessed = 200
 
-// CheckQuery compiles a query against tables that do not exist yet, with parameters of the given
-// names. It does not run the query. It returns the columns of the result, or what is wrong with the
-// query. open means that the result may have other columns, too. The error has code store: a
-// temporary file cannot be created.
+// CheckQuery compiles a query against tables that do not exist yet, with parameters of the given names. It does not run
+// the query. It returns the columns of the result, or the mistake in the query. open means that the result may also
+// have other columns. The error has code store if a temporary file cannot be created.
 func CheckQuery(sql string, tables []QueryTable, params []string) (
 	columns []string, open bool, wrong *Mistake, err error,
 ) {

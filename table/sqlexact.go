@@ -39,8 +39,8 @@ func (c *sourceColumn) decimal(r *record, digits string, t arrow.DecimalType) er
 	return nil
 }
 
-// digits returns the digits of an inexact number, or "" for an exact one. ok is false if the number
-// is ambiguous: several columns may have different numbers with the same nearest float.
+// digits returns the digits of an inexact number, or "" for an exact one. ok is false if the number is ambiguous,
+// because several columns have different numbers with the same nearest float.
 func (c *sourceColumn) digits(f float64) (digits string, ok bool) {
 	bits := math.Float64bits(f)
 	digits = c.exact[bits]

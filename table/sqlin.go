@@ -36,8 +36,8 @@ type sourceColumn struct {
 	// that a float cannot hold exactly.
 	exact map[uint64]string
 	plain map[uint64]struct{} // bits of exact floats, if the column may also have inexact ones
-	// beside are other columns whose values the result column may contain. For UNION, SQLite
-	// reports only one of the origins.
+	// beside contains other columns whose values the result column may contain, because SQLite reports only one of the
+	// origins of a UNION.
 	beside []*sourceColumn
 }
 

@@ -115,8 +115,8 @@ func (s *Store) copyFile(w io.Writer, name string, limit int64) (digest string, 
 	return digest, err
 }
 
-// copyFile copies a file of at most limit bytes. It does not open anything but regular files:
-// opening a pipe without a writer would block.
+// copyFile copies a file of at most limit bytes. It opens only regular files, because opening a pipe without a writer
+// would block.
 func copyFile(w io.Writer, files fs.FS, name string, limit int64) (int64, error) {
 	st, err := fs.Stat(files, name)
 	switch {
@@ -382,7 +382,7 @@ func (k *keeper) put(name string, b []byte) error {
 	})
 }
 
-// take copies a file through a temporary file. Copy writes its content and returns its digest.
+// take copies a file through a temporary file. copy writes the content and returns its digest.
 func (k *keeper) take(name string, copy func(io.Writer) (string, error)) error {
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return cannotKeep(err)
@@ -424,7 +424,7 @@ func (k *keeper) take(name string, copy func(io.Writer) (string, error)) error {
 	return nil
 }
 
-// cannotKeep returns the error for a file store that is not written. Paths in it are temporary and left out.
+// cannotKeep returns the error for a file store that cannot be written. It omits paths, because they are temporary.
 func cannotKeep(err error) error {
 	return tenon.Errorf(tenon.CodeStore, "the file store of the table cannot be written: %w", wholefile.Reason(err))
 }

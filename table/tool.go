@@ -189,7 +189,7 @@ func WithServer(description, server string) string {
 	return strings.TrimSpace(description + " (server " + server + ")")
 }
 
-// namesServer matches descriptions that [WithServer] has returned.
+// namesServer matches a description that [WithServer] has returned.
 var namesServer = regexp.MustCompile(`\(server [^()]+\)$`)
 
 // encode returns v as JSON without escaping <, > and &.

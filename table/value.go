@@ -157,8 +157,8 @@ func quote(s string) []byte {
 	return b
 }
 
-// maxNested bounds the JSON of a list or a struct. A few bytes may claim a list of two billion
-// nulls, or nested lists that share the same elements on every level.
+// maxNested bounds the JSON of a list or a struct. A few bytes can declare a list of two billion nulls, or nested lists
+// that share their elements on every level.
 const maxNested = maxValueBytes
 
 var errNested = tenon.Errorf(tenon.CodeTooLarge, "it has more than %d bytes as JSON", maxNested)

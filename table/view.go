@@ -14,10 +14,10 @@ type Shown struct {
 	Of string
 }
 
-// View returns the columns of a view for people, and a function that returns the texts of a row. A
-// nil text is a missing cell. A table of tools shows the main fields of each tool. A message shows
-// its role and its text. All other cells are shown whole. Short columns would cut the JSON of tools
-// and messages after beginnings that are all alike.
+// View returns the columns of a view for people, and a function that returns the texts of a row. A nil text is a
+// missing cell. For a tool, the view has columns for the main fields, and for a message the role and the text. All
+// other cells are shown whole. The JSON of tools and messages is not shown, because in a narrow column only its
+// beginning would be visible, which is the same in all rows.
 func (r *Reader) View() (columns []Shown, texts func(Cells) ([]*string, error)) {
 	var parts []func(Cells) ([]*string, error)
 	for _, col := range r.columns {

@@ -187,7 +187,7 @@ func (w *writer) write(ctx context.Context, rec arrow.RecordBatch) error {
 	return w.err
 }
 
-// tooWide returns the error for a batch that is too large to be read again; see [maxBody].
+// tooWide returns the error for a batch that would be too large to be read again; see [maxBody].
 func (w *writer) tooWide(rows, size int64) error {
 	if rows <= 1 {
 		return tenon.Errorf(tenon.CodeTooLarge,

@@ -23,7 +23,7 @@ type Ended struct {
 	Verdict        tenon.Verdict
 	By             string
 	Cache          bool // the cache was searched for a result
-	Hit            bool // and had one
+	Hit            bool // the cache contained a result
 	Limited        bool // the call had a time limit
 
 	Proposed, Decided, Started, End time.Time
@@ -31,7 +31,7 @@ type Ended struct {
 	Usage *tenon.Usage
 	Cost  *tenon.USD
 	Stop  string
-	Error string // error code; tool_error if the tool reported an error; "" for none
+	Error string // error code, or tool_error if the tool reported an error; may be empty
 
 	tried time.Time // time of a failed attempt that may be retried
 }
@@ -42,7 +42,7 @@ func (e *Ended) IsTool() bool { return tenon.ParseStep(e.Step).IsCall() }
 // unknownTool is the name of a tool whose call was proposed in another process.
 const unknownTool = "unknown"
 
-// maxRuns bounds the runs with open steps in a fold. If it is exceeded, all are forgotten, and their open
+// maxRuns bounds the runs with open steps in a fold. If there are more, the fold forgets all of them, and their open
 // steps get no durations.
 const maxRuns = 16 << 10
 
@@ -89,13 +89,13 @@ func (f *fold) add(run tenon.Run, events []tenon.Event) (ended []Ended) {
 	switch {
 	case run.State.Ended():
 		delete(f.runs, run.ID)
-	case run.State != tenon.RunWorking: // the run continues with the calls that it waits for
+	case run.State != tenon.RunWorking: // the calls that the run waits for stay open
 		delete(steps, "")
 	}
 	return ended
 }
 
-// gaveUp ends the calls whose last attempt failed, because the run has continued without a retry.
+// gaveUp ends the calls whose last attempt failed. It is called when the run has continued without a retry.
 func gaveUp(steps map[string]*Ended, run tenon.Run) (ended []Ended) {
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
 		if s := steps[step]; !s.tried.IsZero() {

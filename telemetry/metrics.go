@@ -176,10 +176,10 @@ type labels struct {
 	taken map[string]bool
 }
 
-// otherLabel is the label of all that comes when there are too many.
+// otherLabel is the label of all objects beyond the limit.
 const otherLabel = "other"
 
-// label returns the label of an object: its name, or apart if another object has the name.
+// label returns the label of an object. This is its name, or apart if another object already has this label.
 func (l *labels) label(key, name, apart string) string {
 	if label, ok := l.of[key]; ok {
 		return label
@@ -197,7 +197,8 @@ func (l *labels) label(key, name, apart string) string {
 	return name
 }
 
-// named returns the labels of a call's tool and server, which are keyed by identity.
+// named returns the labels of a call's tool and server. Tools and servers are distinguished by the identity of the
+// server.
 func (m *Metrics) named(e *Ended) (tool, server string) {
 	if e.Server == "" {
 		return e.Name, ""

@@ -16,7 +16,7 @@ func TraceID(run string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// SpanID returns the span id of a part of a run. An empty part is the run itself.
+// SpanID returns the span id of a part of a run. An empty part denotes the run itself.
 func SpanID(run, part string) string {
 	sum := sha256.Sum256([]byte("span/" + run + "#" + part))
 	return hex.EncodeToString(sum[:8])
@@ -50,9 +50,9 @@ type Attr struct {
 	Value any
 }
 
-// spans returns the spans of an ended step, parents first. For a tool call the order is: the whole call,
-// policy, limits, cache, timeout and the request to the server. Stages that did not happen have no span: a
-// denied call has none after policy, and a cached result has no timeout and no request.
+// spans returns the spans of an ended step, parents first. For a tool call the order is: the whole call, policy,
+// limits, cache, timeout, and the request to the server. A stage that did not happen has no span. For example, a denied
+// call has no span after policy, and a cached result has no timeout and no request.
 func spans(e *Ended) []Span {
 	run := e.Run
 	base := Span{Trace: TraceID(run.ID), Parent: SpanID(run.ID, ""), Start: e.Started, End: e.End, Kind: kindInternal,

@@ -130,7 +130,7 @@ func (d *document) checkSessions(runs map[string]*documentRun) error {
 				len(head.Events))
 		}
 	}
-	seen := map[string]string{} // session → the session whose ancestors included it
+	seen := map[string]string{} // session → the session whose ancestors were followed when it was reached
 	for _, s := range d.Sessions {
 		for at := s.ID; at != "" && seen[at] != s.ID; at = parents[at] {
 			if seen[at] != "" {

@@ -21,9 +21,9 @@ const (
 	maxMessages     = 10_000
 )
 
-// Read reads messages: a JSON array, or an object with such an array in its member messages, as "tenon sessions show
-// -o json" prints it. Messages have tenon's form (see [tenon.Message]) or the form of OpenAI's chat API. Read omits a
-// provider's own forms of parts. Every call must have a result. Errors: invalid, too_large.
+// Read reads messages: a JSON array, or an object with such an array in its member messages, as "tenon sessions show -o
+// json" prints it. Messages have tenon's form (see [tenon.Message]) or the form of OpenAI's chat API. Read drops the
+// raw parts of providers. Every call must have a result. Errors: invalid, too_large.
 func Read(r io.Reader) ([]*tenon.Message, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxConversation+1))
 	if err != nil {
@@ -62,7 +62,7 @@ func Read(r io.Reader) ([]*tenon.Message, error) {
 type foreign struct {
 	Role  string       `json:"role"`
 	Parts []tenon.Part `json:"parts"`
-	// Partial: see [tenon.Message].
+	// Partial is explained at [tenon.Message].
 	Partial bool `json:"partial"`
 
 	Content   json.RawMessage `json:"content"`
@@ -119,7 +119,7 @@ func (c *conversation) add(f *foreign) error {
 	return nil
 }
 
-// checkPart reports a part that a message of a role cannot have.
+// checkPart returns an error if a message of the role cannot contain the part.
 func checkPart(role tenon.Role, p tenon.Part) error {
 	fits := false
 	switch role {
@@ -155,7 +155,7 @@ func checkPart(role tenon.Role, p tenon.Part) error {
 	return nil
 }
 
-// isRemote reports whether a part of the user is an image or file that the provider reads itself.
+// isRemote reports whether a part of a user message is an image or file that the provider itself reads.
 func isRemote(role tenon.Role, p tenon.Part) bool {
 	scheme, rest, ok := strings.Cut(p.URI, ":")
 	return ok && rest != "" && p.Data == "" && role == tenon.RoleUser &&
@@ -231,8 +231,8 @@ func contentParts(b json.RawMessage) ([]tenon.Part, error) {
 	return parts, nil
 }
 
-// check reports a call without exactly one result in the next message. It sorts results into call order and names them
-// like their calls.
+// check returns an error if a call does not have exactly one result in the next message. It sorts the results in the
+// order of their calls, and gives them the names of their calls.
 func (c *conversation) check() error {
 	for i, m := range c.messages {
 		calls := m.Calls()
@@ -269,8 +269,8 @@ func (c *conversation) check() error {
 	return nil
 }
 
-// Conversation returns the messages up to a run's last event in the form that [Read] accepts. Tools have their names at
-// their servers, a provider's own forms are omitted, and secrets are masked. Calls that have not ended are left out.
+// Conversation returns the messages up to a run's last event in the form that [Read] accepts. Tools have their names on
+// their servers, the raw parts of providers are omitted, and secrets are masked. Calls that have not ended are omitted.
 // Errors: not_found, invalid, store.
 func (t *Transcripts) Conversation(ctx context.Context, run string) ([]*tenon.Message, error) {
 	list, err := t.MessagesUpTo(ctx, run, 0)

@@ -21,7 +21,7 @@ type document struct {
 	Runs     []documentRun   `json:"runs"`
 	Blobs    []documentBlob  `json:"blobs"`
 
-	messagesOnly bool // made from messages, not from journals
+	messagesOnly bool // the document was made from messages instead of journals
 }
 
 type documentRun struct {
@@ -30,8 +30,8 @@ type documentRun struct {
 
 	spec engine.Spec
 	uses []string
-	kids []*documentRun // runs that continue it
-	seq  int            // the event of its parent that it continues
+	kids []*documentRun // runs that continue this run
+	seq  int            // the event of the parent run after which this run continues
 	seen bool
 }
 
@@ -47,7 +47,7 @@ type documentBlob struct {
 	Masked bool            `json:"masked"`
 }
 
-// The forms of ids in a document. Other ids are refused, because ids become parts of messages, commands and names.
+// The valid forms of ids in a document. Other ids are refused, because ids are used in messages, commands and names.
 var (
 	sessionShape = lazyregexp.New(`^ses_[0-9a-z]{20}$`)
 	runShape     = lazyregexp.New(`^run_[0-9a-z]{20}(/[0-9A-Za-z_]+(\.[0-9]{1,9})?(~[0-9]{1,4})?){0,32}$`)
@@ -85,7 +85,7 @@ func (d *document) rename(ids, blobs map[string]string) {
 		s := &d.Sessions[i]
 		s.ID, s.Head = renamed(s.ID, ids), renamed(s.Head, ids)
 		if ids != nil {
-			s.Parent = ids[s.Parent] // "" if the file does not have that session
+			s.Parent = ids[s.Parent] // "" if the file does not contain that session
 		}
 	}
 	for i := range d.Runs {
@@ -125,8 +125,8 @@ func tagOf(run string) string {
 	return tag
 }
 
-// newIDs returns new ids for all sessions and top-level runs. They have the times of the old ids, so that lists keep
-// their order.
+// newIDs returns new ids for all sessions and top-level runs. A new id contains the time of the old id, so that lists
+// keep their order.
 func (d *document) newIDs() map[string]string {
 	ids := map[string]string{}
 	for _, s := range d.Sessions {
@@ -166,7 +166,7 @@ func (d *document) plan(now time.Time) store.Import {
 	return im
 }
 
-// asExported returns the row of an imported run as it was in the file.
+// asExported returns the row of a run as it was in the imported file.
 func asExported(r tenon.Run) tenon.Run {
 	if m := r.Imported; m != nil && m.State != "" {
 		r.State, r.Stop, r.Waiting = m.State, "", m.Waiting

@@ -192,8 +192,9 @@ func blobJSON(digest string, data []byte, r *tenon.Redactor) []byte {
 	return append(appendData([]byte(`{"digest":"`+digest+`"`+masked), data, r), '}')
 }
 
-// appendData appends the members data and data_base64. JSON becomes data, with hidden characters escaped. The exact
-// bytes become data_base64 where data does not have them, except for JSON with a secret, which is masked later.
+// appendData appends the members data and data_base64. If the data are JSON, data contains them with hidden characters
+// escaped. data_base64 contains the exact bytes if they differ from data, or if the data are not JSON. It is omitted
+// for JSON with a secret, because the secret is masked later.
 func appendData(b, data []byte, r *tenon.Redactor) []byte {
 	bytesToo := true
 	if json.Valid(data) {

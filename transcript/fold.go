@@ -12,21 +12,21 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// maxHeld bounds the messages of all conversations that are folded at a time. Many runs that each fork a long
-// conversation before its end would otherwise use too much memory.
+// maxHeld bounds the total number of messages in the conversations that are in memory at the same time. Otherwise, many
+// runs that fork a long conversation before its end would use too much memory.
 const maxHeld = 16 << 20
 
 // folding is a run whose journal is being folded.
 type folding struct {
 	run  *documentRun
 	core tenon.Core
-	next int // event
+	next int // index of the next event
 	kid  int // index in run.kids
-	had  int // messages of the conversation that it continues
+	had  int // number of messages of the conversation that the run continues
 }
 
-// fold folds all journals by their cores, each after the run that it continues, and checks the conversations. Runs that
-// continue each other in a cycle are never reached, which is an error.
+// fold folds each journal with its core, after the run that it continues, and checks the conversations. Runs that
+// continue each other in a cycle cannot be reached, which is an error.
 func (d *document) fold(ctx context.Context, u unpack) error {
 	held := 0
 	for i := range d.Runs {
@@ -48,7 +48,7 @@ func (d *document) fold(ctx context.Context, u unpack) error {
 			if err := f.step(); err != nil {
 				return err
 			}
-			if f.next == len(f.run.Events) { // before its children, so that a long conversation is held once
+			if f.next == len(f.run.Events) { // ended before its children begin, to hold a long conversation once
 				if err := f.end(); err != nil {
 					return err
 				}
@@ -106,7 +106,7 @@ func (d *document) begin(r *documentRun, parent tenon.Core, u unpack) (*folding,
 			return nil, badImport("the history of run %s has a message that is null", r.Run.ID)
 		}
 	}
-	from, _ := parent.(*agent.State) // nil if the run begins a conversation
+	from, _ := parent.(*agent.State) // nil if the run does not continue another run
 	if from != nil {
 		f.had = len(from.History())
 	}
@@ -129,7 +129,7 @@ func (d *document) beginWorkflow(spec workflow.Spec, u unpack) (tenon.Core, erro
 	return nil, tenon.Errorf(tenon.CodeInvalid, "the file does not contain its workflow")
 }
 
-// step folds events up to the next one that another run continues, or the last one.
+// step folds events up to the next event after which another run continues, or up to the last event.
 func (f *folding) step() error {
 	for f.next < len(f.run.Events) {
 		if err := f.core.Apply(f.run.Events[f.next].Event); err != nil {
@@ -143,7 +143,7 @@ func (f *folding) step() error {
 	return nil
 }
 
-// end checks the run's messages, and the compacted conversation that a model receives.
+// end checks the messages of the run. It also checks the compacted conversation, which is sent to the model.
 func (f *folding) end() error {
 	s, ok := f.core.(*agent.State)
 	if !ok {
@@ -169,10 +169,10 @@ func (f *folding) end() error {
 	return nil
 }
 
-// checkMessages reports messages that providers reject. A conversation begins with the user, results follow their calls
-// in order, and each part is allowed for its role.
+// checkMessages reports messages that providers reject. A conversation must begin with the user, results must follow
+// their calls in order, and each part must be allowed for the role of its message.
 func checkMessages(messages []*tenon.Message) error {
-	var open []*tenon.ToolCall // of the message before
+	var open []*tenon.ToolCall // calls of the previous message
 	for i, m := range messages {
 		if m.Role != tenon.RoleTool && len(open) > 0 {
 			return tenon.Errorf(tenon.CodeInvalid, "message %d: the call of '%s' has no result", i,

@@ -29,11 +29,11 @@ const maxImport = 256 << 20
 // Import describes an import. Only From is required.
 type Import struct {
 	From   io.Reader
-	Format string // FormatJSON or FormatMarkdown; empty: detected
+	Format string // FormatJSON or FormatMarkdown; if empty, it is detected
 	// Copy gives new ids to all sessions and runs, so that a session can be imported again. Messages and Markdown
 	// always get new ids.
 	Copy  bool
-	Title string // of the session; empty: the title in the file
+	Title string // of the session; if empty, the title in the file
 }
 
 // ImportReport describes what was imported.
@@ -170,8 +170,8 @@ func (t *Transcripts) readImport(data []byte, im Import) (*document, error) {
 	return d, d.takeBytes()
 }
 
-// takeBytes replaces data by its exact bytes if the file has them. Both must have the same value, because a person
-// reads only the data.
+// takeBytes replaces data by its exact bytes if the file contains them. Both must have the same value, because a person
+// who reads the file reads only the data.
 func (d *document) takeBytes() error {
 	take := func(what string, data *json.RawMessage, exact []byte) error {
 		switch {
@@ -200,7 +200,7 @@ func (d *document) takeBytes() error {
 	return nil
 }
 
-// sameValue reports whether two JSON texts have the same value. Numbers must be written alike.
+// sameValue reports whether two JSON texts have the same value. Numbers are compared as text.
 func sameValue(a, b []byte) bool {
 	var x, y any
 	return decodeNumbers(a, &x) == nil && decodeNumbers(b, &y) == nil && reflect.DeepEqual(x, y)
@@ -213,7 +213,7 @@ func decodeNumbers(raw []byte, into any) error {
 	return d.Decode(into)
 }
 
-// jsonError describes where a file is not JSON, or not an export.
+// jsonError returns the error for a file that is not JSON, or not an export. It contains the position.
 func jsonError(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -227,7 +227,7 @@ func jsonError(err error) error {
 	return tenon.Errorf(tenon.CodeInvalid, "the file is not an export: %w", err)
 }
 
-// blobNames checks the digests of blobs. It returns the digest in the file → the actual digest, which differs where a
+// blobNames checks the digests of blobs. It maps the digests in the file to the actual digests. The two differ if a
 // secret was masked.
 func (d *document) blobNames() (map[string]string, error) {
 	names := make(map[string]string, len(d.Blobs))

@@ -33,7 +33,7 @@ func (t *Transcripts) ExportMarkdown(ctx context.Context, w io.Writer, s tenon.S
 	b.WriteString(".\n")
 	unended := callsWithoutResult(said)
 	for i, m := range said {
-		m.Message = m.AsUser() // the format has no such messages
+		m.Message = m.AsUser() // Markdown pages have no such role
 		switch {
 		case m.Role == tenon.RoleUser:
 			fmt.Fprintf(&b, "\n## User\n")
@@ -57,8 +57,8 @@ func (t *Transcripts) ExportMarkdown(ctx context.Context, w io.Writer, s tenon.S
 	return nil
 }
 
-// callsWithoutResult returns the calls at the end of a conversation that have not ended. Results have the order of
-// their calls.
+// callsWithoutResult returns the calls at the end of a conversation that have not ended. It relies on the results
+// having the order of their calls.
 func callsWithoutResult(said []Message) []*tenon.ToolCall {
 	at := len(said) - 1
 	if at < 0 {
@@ -116,7 +116,7 @@ func markdownSources(b *strings.Builder, list []tenon.Citation) {
 	}
 }
 
-// linkAddress returns an address that cannot end the link in which it is.
+// linkAddress returns the address in a form that cannot end a Markdown link.
 func linkAddress(u *url.URL) string {
 	return strings.NewReplacer("<", "%3C", ">", "%3E", " ", "%20", "\n", "", `\`, "%5C").Replace(u.String())
 }
@@ -136,7 +136,7 @@ func markdownResult(r *tenon.ToolResult) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// fenced returns a code block with a text that cannot end the block.
+// fenced returns a code block that contains a text. The fence is chosen so that the text cannot end the block.
 func fenced(language, s string) string {
 	fence := "```"
 	for strings.Contains(s, fence) {
@@ -145,8 +145,8 @@ func fenced(language, s string) string {
 	return fence + language + "\n" + strings.TrimRight(s, "\n") + "\n" + fence
 }
 
-// markdownText escapes HTML, images and headings in a text and keeps its other Markdown. It keeps code blocks, and ends
-// an open one.
+// markdownText escapes HTML, images and headings in a text. It keeps the other Markdown, including code blocks. It
+// closes a code block that is still open at the end.
 func markdownText(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	fence := ""

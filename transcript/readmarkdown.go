@@ -23,9 +23,9 @@ var (
 	fenceLine   = lazyregexp.New("^ {0,3}(`{3,})([^`]*)$")
 )
 
-// readMarkdown reads the title and the messages of a page that [Transcripts.ExportMarkdown] wrote, or that has its
-// headings. Such a page has no images, no reasoning and no omitted parts of long results; notes about images become
-// text. Errors: invalid, too_large.
+// readMarkdown reads the title and the messages of a page that [Transcripts.ExportMarkdown] wrote, or that has the same
+// headings. Such a page contains no images, no reasoning, and only the beginning of long results. Notes about images
+// become text. Errors: invalid, too_large.
 func readMarkdown(page string) (title string, messages []*tenon.Message, err error) {
 	if len(page) > maxConversation {
 		return "", nil, tenon.Errorf(tenon.CodeTooLarge, "the page has %d bytes; %d is the limit", len(page),
@@ -128,7 +128,8 @@ func (r *pageReader) flush() {
 	r.add(r.role, tenon.Part{Type: tenon.PartText, Text: text})
 }
 
-// add adds a part to the last message if it has the role, otherwise to a new one.
+// add adds a part to the last message if that message has the current role. Otherwise it adds the part to a new
+// message.
 func (r *pageReader) add(role tenon.Role, p tenon.Part) {
 	if n := len(r.talk.messages); n > 0 && r.talk.messages[n-1].Role == role {
 		last := r.talk.messages[n-1]

@@ -16,8 +16,8 @@ import (
 // Query describes a search in conversations. Only Words is required.
 type Query struct {
 	Words   string // see [store.SearchFilter]
-	Session string // id of the only session to search; empty: all
-	Limit   int    // 0: 20
+	Session string // id of the only session to search; if empty, all are searched
+	Limit   int    // if 0, 20
 	// Principal restricts the search to the sessions of one principal, if set.
 	Principal tenon.Principal
 	// Progress, if set, is called while runs are added to the index, with the number of runs read so far and in total.
@@ -32,13 +32,13 @@ type Hit struct {
 	store.Hit
 	Title string `json:"title"`       // of the session
 	Time  string `json:"time"`        // RFC 3339
-	N     int    `json:"n,omitempty"` // the message's number in the session (see [Message]); 0 for a called agent's
+	N     int    `json:"n,omitempty"` // number in the session (see [Message]); 0 for a called agent's
 }
 
 // The roles of texts in the index, in addition to the roles of messages.
 const (
 	roleCall    = "call"    // a tool's name and its arguments
-	roleSummary = "summary" // of a compacted conversation
+	roleSummary = "summary" // the summary of a compacted conversation
 )
 
 // Search finds texts in questions, answers, tool calls and their results. It adds new events to the index first, the
@@ -61,7 +61,7 @@ func (t *Transcripts) Search(ctx context.Context, q Query) ([]Hit, error) {
 		if !ok && hit.Session != "" {
 			s, err = t.cfg.Store.Session(ctx, hit.Session)
 			if tenon.ErrorCode(err) == tenon.CodeNotFound {
-				continue // deleted since the index was read
+				continue // the run was deleted after the index was read
 			}
 			if err != nil {
 				return nil, err
@@ -89,8 +89,9 @@ func (t *Transcripts) Search(ctx context.Context, q Query) ([]Hit, error) {
 	return list, nil
 }
 
-// number returns the number of the message that a hit belongs to: the first message of its role, at or after the
-// event of the hit, that contains the hit's text.
+// number returns the number of the message to which a hit belongs. This is the first message of the hit's role, at or
+// after the hit's event, that contains the hit's text. If there is none, it is the first message of the role at or
+// after the event.
 func number(talk []Message, hit store.Hit) int {
 	role := tenon.Role(hit.Role)
 	if hit.Role == roleCall {
@@ -113,15 +114,15 @@ func number(talk []Message, hit store.Hit) int {
 }
 
 const (
-	// indexFor bounds the time that a search spends on the index. The next search continues, or
-	// tenon serve in the background.
+	// indexFor bounds the time that a search spends on the index. The next search, or tenon serve in the background,
+	// continues the work.
 	indexFor = time.Second
 	// indexRuns and indexBytes bound what is indexed in one transaction.
 	indexRuns  = 64
 	indexBytes = 4 << 20
 )
 
-// index adds new events to the index of texts. A store that cannot be written is searched as it is.
+// index adds new events to the index of texts. If the store cannot be written, the existing index is searched.
 func (t *Transcripts) index(ctx context.Context, q Query) error {
 	deadline := time.Now().Add(indexFor)
 	x := t.Indexer()
@@ -148,8 +149,8 @@ func (t *Transcripts) index(ctx context.Context, q Query) error {
 	}
 }
 
-// Indexer adds events to the index of texts, batch after batch. It does not try runs again whose journals it could not
-// read. It is for one goroutine.
+// Indexer adds events to the index of texts in batches. It does not retry runs whose journals could not be read. Only
+// one goroutine may use it.
 type Indexer struct {
 	t      *Transcripts
 	failed map[string]bool
@@ -158,8 +159,8 @@ type Indexer struct {
 // Indexer returns an indexer of the store.
 func (t *Transcripts) Indexer() *Indexer { return &Indexer{t: t, failed: map[string]bool{}} }
 
-// Next indexes one batch of runs, the newest first. It returns how many runs it indexed, and how many runs with events
-// that are not indexed it left for the next call. Done is 0 at the end. Errors: store, cancelled.
+// Next indexes one batch of runs, newest first. done is the number of indexed runs, and left is the number of runs that
+// still have events to index. done is 0 at the end. Errors: store, cancelled.
 func (x *Indexer) Next(ctx context.Context, f store.GapFilter) (done, left int, err error) {
 	f.Limit = indexRuns + 1 + len(x.failed)
 	gaps, _, err := x.t.cfg.Store.Unindexed(ctx, f)
@@ -174,7 +175,7 @@ func (x *Indexer) Next(ctx context.Context, f store.GapFilter) (done, left int, 
 		switch {
 		case ctx.Err() != nil:
 			return 0, 0, tenon.Errorf(tenon.CodeCancelled, "%w", context.Cause(ctx))
-		case tenon.ErrorCode(err) == tenon.CodeNotFound: // it was just deleted
+		case tenon.ErrorCode(err) == tenon.CodeNotFound: // the run was just deleted
 		case err != nil:
 			x.failed[gaps[read].Run] = true
 			x.t.cfg.Logger.Warn("the messages of a run cannot be read, so the search leaves them out", "run",
@@ -197,7 +198,7 @@ func (x *Indexer) Next(ctx context.Context, f store.GapFilter) (done, left int, 
 	return len(batch), max(left-len(x.failed), 0), err
 }
 
-// runTexts reads the texts of a gap.
+// runTexts reads the texts of the events of a run that are not indexed yet.
 func (t *Transcripts) runTexts(ctx context.Context, g store.Gap) (store.RunTexts, error) {
 	list := store.RunTexts{Run: g.Run, UpTo: g.Last}
 	if g.Last == g.After {
@@ -213,7 +214,7 @@ func (t *Transcripts) runTexts(ctx context.Context, g store.Gap) (store.RunTexts
 	return list, nil
 }
 
-// textsOf returns the texts of an event for the index. An event that cannot be read has none.
+// textsOf returns the texts of an event for the index. It returns nil for an event that cannot be read.
 func textsOf(e tenon.Event) []store.Text {
 	var list []store.Text
 	add := func(role, text string) {
@@ -250,7 +251,7 @@ func textsOf(e tenon.Event) []store.Text {
 		if f.Partial != nil {
 			add(string(tenon.RoleAssistant), f.Partial.Text)
 		}
-		if tenon.ParseStep(e.Step).Call != "" && f.Error != nil { // only tool calls are part of the conversation
+		if tenon.ParseStep(e.Step).Call != "" && f.Error != nil { // only tool calls are shown in a conversation
 			add(string(tenon.RoleTool), f.Error.Message)
 		}
 	case tenon.EventInterrupted:

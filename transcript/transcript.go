@@ -37,14 +37,14 @@ type Store interface {
 	store.Texts
 }
 
-// Config has the dependencies of a [Transcripts]. All fields are required except Redact.
+// Config contains the dependencies of a [Transcripts]. All fields are required except Redact.
 type Config struct {
 	Store Store
 	// Redactor masks the values of secrets in exports, conversations and search results.
 	Redactor *tenon.Redactor
-	// Redact has the names of the arguments that are masked in events.
+	// Redact contains the names of the arguments that are masked in events.
 	Redact []string
-	// Unpack reads the file of a workflow, which an import must contain.
+	// Unpack reads the file of a workflow. An import must contain the files of the workflows that its runs use.
 	Unpack  func(name string, data []byte) (*workflow.Workflow, error)
 	Now     func() time.Time
 	Logger  *slog.Logger
@@ -66,7 +66,7 @@ const (
 // Message is a message of a conversation with its position in the journals.
 type Message struct {
 	*tenon.Message
-	N    int       `json:"n"` // from 1, across the whole conversation
+	N    int       `json:"n"` // number in the conversation, from 1
 	Run  string    `json:"run"`
 	Seq  uint64    `json:"seq"` // the event of Run that holds the message
 	Time time.Time `json:"time"`
@@ -74,7 +74,7 @@ type Message struct {
 	// Open marks the results of calls that had not ended when the journal was read.
 	Open bool `json:"-"`
 
-	unended []int // places of results that only a model would get, if the run continued without the calls
+	unended []int // indexes of results that the core would add if the run continued without the calls
 }
 
 // link is a run of a conversation with the events that belong to the conversation.
@@ -109,7 +109,8 @@ func withoutUnended(list []Message) []Message {
 	return list
 }
 
-// without returns a copy of a message without some parts of a kind. places count the parts of this kind from 0.
+// without returns a copy of a message without some of the parts of a kind. places contains the positions of these parts
+// among the parts of the kind, from 0.
 func without(m *tenon.Message, kind string, places []int) *tenon.Message {
 	out, n := &tenon.Message{Role: m.Role, By: m.By, Partial: m.Partial}, 0
 	for _, p := range m.Parts {
@@ -123,8 +124,9 @@ func without(m *tenon.Message, kind string, places []int) *tenon.Message {
 	return out
 }
 
-// MessagesUpTo returns the conversation up to an event of a run; 0 means the run's last event. Its last message has a
-// result for each call, also for one that has not ended. Errors: not_found, invalid (not a run of an agent), store.
+// MessagesUpTo returns the conversation up to an event of a run. If upTo is 0, this is the run's last event. The last
+// message contains a result for each call, even for a call that has not ended. Errors: not_found, invalid (not a run of
+// an agent), store.
 func (t *Transcripts) MessagesUpTo(ctx context.Context, run string, upTo uint64) ([]Message, error) {
 	links, err := t.links(ctx, run, upTo)
 	if err != nil {
@@ -145,7 +147,7 @@ func (t *Transcripts) MessagesUpTo(ctx context.Context, run string, upTo uint64)
 		}
 		for _, m := range s.History()[len(list):] {
 			late := Message{Run: l.run, Seq: last.Seq, Time: last.Time}
-			if m.Role == tenon.RoleTool { // not a message of the person that the run did not take
+			if m.Role == tenon.RoleTool { // the other late messages are messages of the person
 				late.Open, late.unended = true, s.Unended()
 			}
 			list = append(list, late)
@@ -184,7 +186,7 @@ func (t *Transcripts) links(ctx context.Context, run string, upTo uint64) ([]lin
 	return links, nil
 }
 
-// events returns the first events of a run with masked arguments; 0 means all.
+// events returns the first events of a run, with masked arguments. If limit is 0, it returns all events.
 func (t *Transcripts) events(ctx context.Context, run string, limit int) ([]tenon.Event, error) {
 	events, err := t.cfg.Store.Events(ctx, run, 0, limit)
 	return policy.MaskEvents(events, t.cfg.Redact), err

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Encoded wraps r and w for a peer that does not use UTF-8. The returned reader and writer carry UTF-8. Label
-// is one of the labels of the WHATWG Encoding Standard (section 4.2), such as latin-1, utf-16le or shift_jis.
-// Case, hyphens and underscores are ignored. For UTF-8 and "", r and w are returned unchanged. Invalid input
-// becomes U+FFFD. Each Write must consist of complete JSON texts; a character missing in the encoding is
-// written as a JSON escape. The error has code config.
+// Encoded wraps r and w for a peer that does not use UTF-8. The returned reader and writer use UTF-8. label is one of
+// the labels of the WHATWG Encoding Standard (section 4.2), such as latin-1, utf-16le or shift_jis. Case, hyphens and
+// underscores are ignored. For UTF-8 and "", r and w are returned unchanged. Invalid input becomes U+FFFD. Each Write
+// must consist of complete JSON texts. A character that the encoding does not have is written as a JSON escape. The
+// error has code config.
 func Encoded(label string, r io.Reader, w io.Writer) (io.Reader, io.Writer, error) {
 	e, err := encodingOf(label)
 	if err != nil {
@@ -154,7 +154,7 @@ func (e *encoder) add(p []byte) error {
 			continue
 		}
 		r, size := utf8.DecodeRune(p)
-		if r < utf8.RuneSelf { // the escape is ASCII, so the recursion would not end
+		if r < utf8.RuneSelf { // an escape is ASCII; without this check, the recursion would not end
 			return err
 		}
 		if err := e.add(escape(r)); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// endpoint parses a URL of the scheme or its TLS variant, and refuses URLs that cannot be dialed. It omits
-// the error of package url, which may quote a password.
+// endpoint parses a URL of the scheme or its TLS variant. It refuses URLs that cannot be dialed. Its error does not
+// contain the error of package url, which may quote a password.
 func endpoint(text, scheme string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Scheme != scheme && u.Scheme != scheme+"s" {
@@ -30,8 +30,8 @@ func endpoint(text, scheme string) (*url.URL, error) {
 	return u, nil
 }
 
-// header returns the headers of every request: the checked headers of the user, and the login of the URL as
-// Basic credentials. It removes the login from the URL.
+// header returns the headers of every request. These are the user's headers, which it checks, and the login in the URL
+// as Basic credentials. It removes the login from the URL.
 func header(u *url.URL, own map[string]string) (http.Header, error) {
 	h := http.Header{"User-Agent": {"tenon"}}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
@@ -51,8 +51,8 @@ func header(u *url.URL, own map[string]string) (http.Header, error) {
 	return h, nil
 }
 
-// Network returns the network stack of the connections, for requests to a server that are not MCP messages.
-// It follows no redirects. Admit works as in [HTTPConfig].
+// Network returns the HTTP transport of the connections. It is for requests to a server that are not MCP messages. It
+// follows no redirects. admit works as in [HTTPConfig].
 func Network(admit func(address string) error) *http.Transport { return network(1, admit) }
 
 // network returns a connection pool that bounds the header of a server's response.
@@ -76,8 +76,8 @@ func network(concurrency int, admit func(address string) error) *http.Transport 
 // reserved lists the headers that the connection sets itself.
 var reserved = []string{"Connection", "Content-Length", "Host", "Mcp-Session-Id", "Transfer-Encoding"}
 
-// checkHeader refuses a user's header that cannot be sent (RFC 9110, section 5) or that the connection sets
-// itself. No error shows the value, which may be a secret.
+// checkHeader returns an error for a user's header that cannot be sent (RFC 9110, section 5), or that the connection
+// sets itself. The error never contains the value, which may be a secret.
 func checkHeader(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)

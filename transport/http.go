@@ -33,7 +33,8 @@ type HTTPConfig struct {
 	IdleTimeout time.Duration
 	// Concurrency is the maximum number of idle connections. 0 means 64.
 	Concurrency int
-	// KeepSession leaves a legacy session to the server's own timeout. Otherwise Close ends it with DELETE.
+	// KeepSession keeps a legacy session open when the connection is closed. The server's own timeout then ends the
+	// session. Otherwise Close ends it with DELETE.
 	KeepSession bool
 	// Plain disables the parts that only MCP servers know: event streams, sessions, the version header and
 	// notifications. Each exchange is then one JSON-RPC object in a POST and one in its response.
@@ -117,13 +118,13 @@ func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	return h, nil
 }
 
-// SetProtocol sets the version header of all later requests, "" for none. In the modern era there is no
-// session, and requests name their method in a header.
+// SetProtocol sets the version header of all later requests. If version is "", there is no such header. In the modern
+// era there is no session, and requests contain their method in a header.
 func (h *HTTP) SetProtocol(version string, modern bool) {
 	h.update(func(s *httpState) { s.protocol, s.modern = version, modern })
 }
 
-// DropOldSession removes a session id that the last initialize did not return. The server no longer has that
+// DropOldSession drops a session id that the last initialize did not return, because the server no longer knows that
 // session.
 func (h *HTTP) DropOldSession() {
 	h.update(func(s *httpState) {

@@ -75,7 +75,7 @@ func (h *HTTP) stream(ctx context.Context, cancel context.CancelFunc, resp *http
 	}
 }
 
-// isRefused reports whether the status means that a retry is pointless.
+// isRefused reports whether the status shows that a retry cannot succeed.
 func isRefused(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
@@ -99,9 +99,9 @@ type streamEnd struct {
 	retry          time.Duration
 }
 
-// events delivers the messages of one stream until the stream ends, is silent for too long, or delivers the
-// response. While patient reports that the server waits for us, silence does not count. If patient is nil,
-// silence always counts.
+// events delivers the messages of one stream. It returns when the stream ends, when the stream is silent for too long,
+// or when it has delivered the response. While patient reports that the server waits for us, silence does not count. If
+// patient is nil, silence always counts.
 func (h *HTTP) events(resp *http.Response, patient func() bool, deliver func([]byte) bool) (streamEnd, error) {
 	var expired atomic.Bool
 	var idle *time.Timer
@@ -175,10 +175,10 @@ func (h *HTTP) get(ctx context.Context, st *httpState, last string) (*http.Respo
 	return resp, nil
 }
 
-// Listen keeps the notification stream of a legacy session open until the context or the connection ends. It
-// delivers each message. After a stream without messages it waits longer before the next attempt. It returns
-// early only if the server offers no such stream. It calls state with nil when the stream is open, and with
-// the reason when it broke more than once without a message: proxies also cut healthy streams. Only one
+// Listen keeps the notification stream of a legacy session open until the context or the connection ends. It delivers
+// each message. After a stream without messages it waits longer before the next attempt. It returns early only if the
+// server offers no such stream. It calls state with nil when the stream is open. It calls state with an error when the
+// stream broke more than once without a message in between, because proxies also cut healthy streams. Only one
 // goroutine may call Listen at a time.
 func (h *HTTP) Listen(ctx context.Context, state func(error), deliver func([]byte) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -234,7 +234,8 @@ func (h *HTTP) Listen(ctx context.Context, state func(error), deliver func([]byt
 	}
 }
 
-// backoff returns the server's own retry time for the first attempt, otherwise 0.5 s doubling to 30 s.
+// backoff returns the pause before an attempt. Before the first attempt, this is the server's own retry time. Otherwise
+// it begins with 0.5 s, or with the server's retry time if that is longer, and doubles up to 30 s.
 func backoff(retry time.Duration, tries int) time.Duration {
 	if retry > 0 && tries == 0 {
 		return min(retry, maxRetry)

@@ -2,15 +2,14 @@ package transport
 
 import "strings"
 
-// LastWords returns the last three lines of stderr. If the reason is further up, as in the output of npm, which ends
-// with advice, and of Node.js, which ends with the stack, it returns up to two lines that name an error, and the last
-// line.
+// LastWords returns the last three lines of stderr. Some programs write the reason further up: npm ends with advice,
+// and Node.js with the stack. In this case, LastWords returns up to two lines that name an error, and the last line.
 func (s *Stdio) LastWords() string { return lastWords(s.Stderr()) }
 
 const (
-	fewWords  = 3   // lines that are the last words
-	farthest  = 200 // lines among which an error is looked for
-	mostNamed = 2   // lines that name an error
+	fewWords  = 3   // number of last lines
+	farthest  = 200 // number of lines that are searched for an error
+	mostNamed = 2   // number of returned lines that name an error
 )
 
 func lastWords(stderr string) string {
@@ -38,7 +37,7 @@ func lastWords(stderr string) string {
 	return strings.Join(append(named, lines[len(lines)-1]), "\n")
 }
 
-// namesError reports whether a line says what went wrong: "TypeError: …", "fatal: …", "npm error code E404".
+// namesError reports whether a line describes an error, such as "TypeError: …", "fatal: …" or "npm error code E404".
 func namesError(line string) bool {
 	line = strings.ToLower(strings.TrimSpace(line))
 	for _, npm := range []string{"npm error ", "npm err! "} {

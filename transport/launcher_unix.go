@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// launchWait limits how long one process start delays the next. A file system that does not respond then
-// delays only the programs on it.
+// launchWait limits how long the start of one process may delay the next start. If a file system does not respond, it
+// then delays only the programs on that file system.
 const launchWait = time.Second
 
-// launcher starts processes on one thread, which it keeps until it is closed. Linux sends a process its death
-// signal when the thread that started it ends, so that thread must live as long as the host. A thread for
-// each process would cost more than everything else of an idle server. The zero value is ready to use.
+// launcher starts processes on one thread, which it keeps until it is closed. Linux sends a process its death signal
+// when the thread that started it ends, so that thread must live as long as the host. A separate thread for each
+// process would cost more than the rest of an idle server. The zero value is ready to use.
 type launcher struct {
 	mu     sync.Mutex
 	work   chan launch // nil before the thread is started
@@ -52,8 +52,8 @@ func (l *launcher) launch(start func() error) (bool, error) {
 	return false, nil
 }
 
-// run locks its thread and unlocks it at the end. The thread then lives on, and with it any process that was
-// not closed.
+// run locks its thread, and unlocks it at the end. After that the thread continues to live, and so does each process
+// that was not closed.
 func (l *launcher) run() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

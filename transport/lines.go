@@ -46,8 +46,8 @@ func (l *Lines) Send(ctx context.Context, m jsonrpc.Outgoing) error { return l.o
 // Recv returns the next non-blank line. It ignores the context; closing the reader ends it.
 func (l *Lines) Recv(context.Context) ([]byte, error) { return l.in.next() }
 
-// Close refuses further messages. A goroutine writes queued messages and ends when the writer has accepted
-// them or fails.
+// Close refuses further messages. A goroutine still writes the queued messages. It ends when the writer has accepted
+// them or has failed.
 func (l *Lines) Close() error { l.out.stop(); return nil }
 
 // lender is a source that uses a buffer only while it has data.
@@ -104,7 +104,7 @@ func (r *lineReader) next() ([]byte, error) {
 	}
 }
 
-// fill reads more data. Size is the length of the current line so far.
+// fill reads more data. size is the length of the current line so far.
 func (r *lineReader) fill(size int) {
 	if size >= wideSize {
 		if r.wide == nil {
@@ -235,7 +235,7 @@ func (w *lineWriter) take() []byte {
 	return b
 }
 
-// run writes what would have blocked the caller of send, until the queue is empty.
+// run writes the data that send could not write without blocking, until the queue is empty.
 func (w *lineWriter) run(left []byte) {
 	for {
 		var err error
@@ -264,7 +264,7 @@ func (w *lineWriter) rest() {
 	}
 }
 
-// fail stores the error that all senders get from now on. The lock is held.
+// fail stores the error that all senders get after this. The lock is held.
 func (w *lineWriter) fail(err error) {
 	w.err = err
 	if w.room != nil {
@@ -273,7 +273,7 @@ func (w *lineWriter) fail(err error) {
 	}
 }
 
-// stop refuses further messages. Queued ones are still written; gone reports the end.
+// stop refuses further messages. Queued messages are still written. gone is closed at the end.
 func (w *lineWriter) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

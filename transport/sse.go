@@ -34,10 +34,10 @@ type SSE struct {
 	once     sync.Once
 }
 
-// DialSSE opens the event stream and waits for the event with the address to post to. The configuration is
-// the one of Streamable HTTP; KeepSession is ignored. IdleTimeout is the silence after which the stream is
-// considered dead. Every byte resets it, including comments, because servers send them to keep a stream
-// alive. Errors have code config, invalid, unreachable, auth_required, timeout or protocol.
+// DialSSE opens the event stream and waits for the event that contains the address for posting. cfg is a configuration
+// of Streamable HTTP, of which KeepSession is ignored. IdleTimeout is the time of silence after which the stream counts
+// as dead. Every byte restarts it, including comments, because servers send comments to keep a stream alive. Errors
+// have code config, invalid, unreachable, auth_required, timeout or protocol.
 func DialSSE(ctx context.Context, cfg HTTPConfig) (*SSE, error) {
 	web, err := DialHTTP(cfg)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *SSE) Send(ctx context.Context, m jsonrpc.Outgoing) error {
 	defer closeBody(resp)
 	switch code := resp.StatusCode; {
 	case code == http.StatusNotFound || code == http.StatusBadRequest || code == http.StatusGone:
-		// The session was the stream, which is now useless.
+		// The session ended with its stream, so the stream is no longer useful.
 		err := s.web.status(resp, m, st)
 		s.gone.Store(&err)
 		_ = s.body.Close()

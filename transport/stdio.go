@@ -39,8 +39,8 @@ type StdioConfig struct {
 	// Reaper kills the process group if the host dies without closing it. If nil, only the process itself
 	// ends, and only on Linux; its children may survive, and each process costs a thread.
 	Reaper *Reaper
-	// Grace is how long the process may take to end after its stdin was closed, and TermGrace after SIGTERM.
-	// Then it is killed. 0 means 1.5 s and 1 s.
+	// Grace is how long the process may run after its stdin was closed, and TermGrace how long it may run after
+	// SIGTERM. Then it is killed. 0 means 1.5 s and 1 s.
 	Grace, TermGrace time.Duration
 }
 
@@ -53,7 +53,7 @@ type Stdio struct {
 	stdout  *os.File
 	stderr  *os.File
 	errlog  ring
-	printed ring          // lines of stdout that are no messages
+	printed ring          // lines of stdout that are not messages
 	exited  chan struct{} // closed when the process has ended
 	state   *os.ProcessState
 	wg      sync.WaitGroup
@@ -259,17 +259,17 @@ func (s *Stdio) Recv(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-// maxPrinted bounds a line of stdout that is kept although it is no message, in bytes.
+// maxPrinted bounds a stored line of stdout that is not a message, in bytes.
 const maxPrinted = 500
 
-// startsMessage reports whether a line can be a message: a JSON object, or a batch of them.
+// startsMessage reports whether a line begins like a message: a JSON object, or a batch of them.
 func startsMessage(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t\r\n")
 	return len(line) == 0 || line[0] == '{' || line[0] == '['
 }
 
-// Printed returns the last lines of stdout that are no messages. A server of MCP writes no such lines; a program that
-// is none, or logs to stdout, does.
+// Printed returns the last lines of stdout that are not messages. An MCP server writes no such lines, but a program
+// that is not an MCP server does, and so does a server that logs to stdout.
 func (s *Stdio) Printed() string { return lastWords(s.printed.text()) }
 
 // readError returns the reason why stdout cannot be read.
@@ -293,7 +293,7 @@ type ExitError struct {
 	Command string
 	Status  string // "exited with code 3", "was ended by signal: killed"
 	Stderr  string // its last three lines, or ""
-	Stdout  string // its last three lines of stdout that are no messages, or ""
+	Stdout  string // its last three lines of stdout that are not messages, or ""
 }
 
 // Error reports the command, the exit status and the last lines of stderr.

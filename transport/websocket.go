@@ -29,7 +29,7 @@ type WebSocketConfig struct {
 	Headers map[string]string // sent with the upgrade request
 	// MaxMessage bounds one message in bytes. 0 means [DefaultMaxMessage].
 	MaxMessage int
-	// Ping is the interval between two pings. Each must be answered within the same time. 0 means 30 s.
+	// Ping is the interval between two pings. Each ping must be answered within the same time. 0 means 30 s.
 	Ping   time.Duration
 	Admit  func(address string) error // as in [HTTPConfig]
 	Logger *slog.Logger               // if nil, nothing is logged
@@ -227,7 +227,7 @@ func (w *WebSocket) fail(err error) {
 	_ = w.raw.close() // ends a Recv
 }
 
-// refuse closes the connection with the reason why the last frame is invalid.
+// refuse closes the connection. The close frame contains the reason why the last frame is invalid.
 func (w *WebSocket) refuse(code websocket.StatusCode, reason string) error {
 	err := errors.New("the other side sent " + reason + "; the connection was closed")
 	w.mu.Lock()
@@ -322,7 +322,7 @@ func (w *WebSocket) ended(err error) error {
 // closeTimeout is how long Close waits for the close frame of the other side.
 const closeTimeout = time.Second
 
-// Close sends a close frame, unless an invalid frame had one sent, and ends the connection.
+// Close sends a close frame, unless the connection has sent one for an invalid frame. Then it ends the connection.
 func (w *WebSocket) Close() error {
 	w.once.Do(func() {
 		left := w.leave(websocket.StatusNormalClosure, "")

@@ -23,8 +23,8 @@ type socketReader struct {
 	ended  atomic.Bool
 }
 
-// Read returns an error only after all bytes before it. It returns no byte of an invalid frame that it can
-// still withhold, and a [frameError] after the frame.
+// Read returns an error only after all bytes that precede it. It returns no byte of an invalid frame, except bytes that
+// were returned before the frame proved invalid. After the valid frames it returns a [frameError].
 func (c *socketReader) Read(b []byte) (int, error) {
 	if c.late != nil {
 		return c.fail(c.late)
@@ -109,7 +109,7 @@ func (h hijacked) Read(b []byte) (int, error) { return h.in.Read(b) }
 // frameError reports a frame that RFC 6455 forbids, with the close code for it.
 type frameError struct {
 	code websocket.StatusCode
-	what string // object of "the other side sent"
+	what string // text after "the other side sent"
 }
 
 func (e *frameError) Error() string { return "invalid frame: " + e.what }

@@ -18,7 +18,8 @@ const (
 	CallDenied  = "denied"  // a rule, a limit or a person denied it
 	CallInvalid = "invalid" // the tool does not exist, or the arguments do not fit its schema
 	CallFailed  = "failed"  // the server did not receive or did not answer it
-	// CallInterrupted is a call that was under way when its run ended. It is safe to repeat; otherwise it is unknown.
+	// CallInterrupted is the outcome of a call that was under way when its run ended and that is safe to repeat. If it
+	// is not safe to repeat, the outcome is CallUnknown.
 	CallInterrupted = "interrupted"
 )
 
@@ -42,7 +43,7 @@ type Call struct {
 	Result     *tenon.Result   `json:"result,omitempty"`
 	Misfit     string          `json:"misfit,omitempty"`      // why the structured result does not fit its schema
 	ResultHash string          `json:"result_hash,omitempty"` // sha256 of the result's bytes
-	Cached     bool            `json:"cached,omitempty"`      // the result is the result of an equal call
+	Cached     bool            `json:"cached,omitempty"`      // the result was taken from an equal call
 	From       string          `json:"from,omitempty"`        // RUN/STEP of that call
 	Cost       tenon.USD       `json:"cost,omitempty"`        // by the tool's rules
 	Attempts   int             `json:"attempts,omitempty"`
@@ -50,11 +51,11 @@ type Call struct {
 	Millis     int64           `json:"duration_ms"`
 	Questions  []Asked         `json:"questions,omitempty"` // of the server, in order
 
-	price tenon.USD // of an attempt that may have taken effect
-	// limit is the reason of a call beyond the limit of its tool in the run. session is the reason of one that may be
-	// beyond the limit in the session.
+	price tenon.USD // price of an attempt that may have taken effect
+	// limit is the reason if the call exceeds the limit of its tool in the run. session is the reason if it may exceed
+	// the limit of its tool in the session.
 	limit, session string
-	number         int  // among the calls since the run's limits were reset
+	number         int  // number of the call since the run's limits were reset
 	asked          bool // the call waits for input
 }
 

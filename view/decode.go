@@ -34,8 +34,8 @@ func As[T any](e tenon.Event) T {
 	return v
 }
 
-// Try is [As] for callers that treat data which cannot be read as an error: code store, or internal if events of
-// this kind have another type.
+// Try is [As] for callers that handle errors. The error has code store if the data cannot be read, and code internal if
+// events of this kind have another type.
 func Try[T any](e tenon.Event) (T, error) {
 	var zero T
 	data, err := Decode(e)
@@ -52,7 +52,7 @@ func Try[T any](e tenon.Event) (T, error) {
 // Spec decodes the input of a run's core from the first event of its journal; see [SpecOf].
 func Spec[T any](e tenon.Event) (tenon.Run, T, error) { return FirstSpec[T](e.Run, []tenon.Event{e}) }
 
-// FirstSpec is [Spec] of the first of a journal's events. Errors: store, also without events.
+// FirstSpec is [Spec] for a journal. It decodes the first of events. Errors: store, also if there are no events.
 func FirstSpec[T any](run string, events []tenon.Event) (tenon.Run, T, error) {
 	spec, err := engine.ReadSpec(run, events)
 	if err != nil {
@@ -62,8 +62,8 @@ func FirstSpec[T any](run string, events []tenon.Event) (tenon.Run, T, error) {
 	return spec.Run, in, err
 }
 
-// SpecOf decodes the input of a run's core. T is the spec of that core, or a struct of some of its fields:
-// [agent.Spec], [agent.DirectSpec], [workflow.Spec]. Errors: store.
+// SpecOf decodes the input of a run's core. T is the type of that core's spec, or a struct with some of its fields. The
+// types are [agent.Spec], [agent.DirectSpec] and [workflow.Spec]. Errors: store.
 func SpecOf[T any](spec engine.Spec) (T, error) {
 	var in T
 	if err := json.Unmarshal(spec.Data, &in); err != nil {
@@ -84,26 +84,26 @@ func decode[T any](e tenon.Event) (any, error) {
 	return v, nil
 }
 
-// Asking decodes what a waiting run asks for. It returns false if the data is encrypted or cannot be read.
+// Asking decodes the request of a waiting run. It returns false if the data is encrypted or cannot be read.
 func Asking(w tenon.Waiting) (agent.Asking, bool) {
 	var a agent.Asking
 	err := json.Unmarshal(w.Data, &a)
 	return a, err == nil
 }
 
-// Ended decodes the last event of a run, with the summary of the core: of an agent's run without Outputs. A run that
-// ended without its core has no summary.
+// Ended decodes the last event of a run, and the summary of its core. For an agent's run, the summary has no Outputs.
+// If the run ended without its core, the summary is empty.
 func Ended(e tenon.Event) (tenon.DoneData, workflow.Summary, error) {
 	var sum workflow.Summary
 	done, err := Try[tenon.DoneData](e)
 	if err == nil && len(done.Data) > 0 {
-		_ = json.Unmarshal(done.Data, &sum) // of another core: no summary
+		_ = json.Unmarshal(done.Data, &sum) // another core has no such summary
 	}
 	return done, sum, err
 }
 
-// Spent returns the usage and cost of the model call or the summary that an event ends. Both are zero for other
-// events; the cost is zero if no price is known.
+// Spent returns the usage and cost of the model call or compaction that an event ends. Both are zero for other events.
+// The cost is zero if no price is known.
 func Spent(e tenon.Event) (tenon.Usage, tenon.USD) {
 	var t totals
 	data, err := Decode(e)

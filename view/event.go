@@ -76,13 +76,13 @@ type Thinking struct{ Text string }
 // Calling reports that a model begins to write a tool call. The complete call follows as a [ToolCall].
 type Calling struct{ Tool string }
 
-// Reset reports that the pieces of the step so far are void: the model begins its answer again.
+// Reset reports that the pieces of the step so far are void, because the model begins its answer again.
 type Reset struct{ Reason string }
 
-// Waiting reports that the run is at rest and waits for decisions or answers. It is the last event of a stream.
+// Waiting reports that the run waits for decisions or answers. It is the last event of a stream.
 type Waiting struct{ For []tenon.Waiting }
 
-// Child is an event of a run that this one called: of another agent, or a workflow.
+// Child is an event of a run that this run called. The called run is a run of another agent or of a workflow.
 type Child struct{ Event }
 
 // The types of values that other packages declare. Each is the value of one kind of event.
@@ -99,7 +99,7 @@ type (
 	Outcome = agent.Outcome
 	// Failure is a failed attempt of a step.
 	Failure = agent.Failure
-	// Progress is a notice of a tool at work.
+	// Progress is a progress notification of a tool.
 	Progress = tenon.Progress
 	// Done is the end of the run.
 	Done = tenon.DoneData

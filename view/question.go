@@ -16,7 +16,7 @@ type Asked struct {
 	Reason   string          `json:"reason,omitempty"`
 	Model    string          `json:"model,omitempty"` // the model that answered
 
-	answered json.RawMessage // responses given without a person
+	answered json.RawMessage // responses that were given without a person
 }
 
 // The outcomes of an [Asked], in addition to [CallOpen].
@@ -31,7 +31,7 @@ func (c *Call) applyQuestion(step string, data any) {
 	switch d := data.(type) {
 	case *agent.Question:
 		requests, err := json.Marshal(map[string]agent.Request{agent.QuestionKey: {Method: d.Method, Params: d.Params}})
-		if err != nil { // the params are no JSON
+		if err != nil { // the params are not valid JSON
 			requests = nil
 		}
 		c.Questions = append(c.Questions, Asked{Step: step, Outcome: CallOpen, Reason: d.Reason, Requests: requests})
@@ -41,7 +41,7 @@ func (c *Call) applyQuestion(step string, data any) {
 			answered: d.Answered})
 		return
 	}
-	// Questions of one step come in rounds. The event belongs to the last round.
+	// A step may ask in several rounds. The event belongs to the last round.
 	for i := len(c.Questions) - 1; i >= 0; i-- {
 		if c.Questions[i].Step == step {
 			c.Questions[i].apply(data)
@@ -74,7 +74,8 @@ func (q *Asked) apply(data any) {
 	}
 }
 
-// outcomeOf reports whether the server can use any of the responses.
+// outcomeOf returns the outcome of a question that was answered. It depends on whether the server can use any of the
+// responses.
 func outcomeOf(failed *tenon.Error, responses json.RawMessage) string {
 	var list map[string]struct {
 		Action string `json:"action"`

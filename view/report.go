@@ -19,7 +19,7 @@ type Report struct {
 	// Partial is the text of the last model call if it was stopped or failed while its answer arrived.
 	Partial string          `json:"partial,omitempty"`
 	Output  json.RawMessage `json:"output,omitempty"` // the answer as JSON, if the run has an output schema
-	// Citations are the sources that the model names for the answer. Start and End are bytes of Answer.
+	// Citations are the sources that the model names for the answer. Start and End are byte offsets in Answer.
 	Citations []tenon.Citation `json:"citations,omitempty"`
 	Media     []Media          `json:"media,omitempty"` // images and audio that the model has generated
 	// Logprobs are the probabilities of the tokens of the answer, if the settings ask for them.
@@ -59,7 +59,7 @@ func Generated(run, step string, m *tenon.Message) []Media {
 // maxMedia bounds the generated media in a report.
 const maxMedia = 256
 
-// totals is the part of a run's fold from which its report is made.
+// totals is the part of the fold from which the report is made.
 type totals struct {
 	answer  string
 	partial string
@@ -104,7 +104,7 @@ func (t *totals) apply(e tenon.Event, data any) {
 		t.spent(d.Spent)
 	case *tenon.DoneData:
 		t.done = d
-		if t.answer == "" { // the run has no model: the message of a workflow
+		if t.answer == "" { // of a workflow, which has no model: its message
 			t.answer = d.Answer
 		}
 	}
@@ -126,24 +126,24 @@ func (t *totals) answered(d *agent.Answered) {
 	t.output = d.Output
 	if len(d.Output) > 0 {
 		t.answer = string(d.Output)
-		for i := range t.cited { // they refer to another text
+		for i := range t.cited { // their positions refer to the model's text
 			t.cited[i].Start, t.cited[i].End = 0, 0
 		}
 	}
 }
 
-// spent adds what a run that this one started used.
+// spent adds the usage and cost of a run that this run called.
 func (t *totals) spent(s *agent.Summary) {
 	switch {
 	case s == nil:
-	case s.Cost == 0: // a workflow, or a model without a known price
+	case s.Cost == 0: // of a workflow, or of a model without a known price
 		t.use(&s.Usage, nil)
 	default:
 		t.use(&s.Usage, &s.Cost)
 	}
 }
 
-// use adds the usage and cost of a model call. Both may be nil.
+// use adds the usage and cost of a model call. u and cost may be nil.
 func (t *totals) use(u *tenon.Usage, cost *tenon.USD) {
 	t.usage.Add(u)
 	if cost != nil {

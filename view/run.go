@@ -27,7 +27,7 @@ func Of(events []tenon.Event) *Run {
 	return r
 }
 
-// Apply folds the next event. A live event changes nothing. Of data that cannot be read the fold shows nothing.
+// Apply folds the next event. A live event changes nothing. An event whose data cannot be read is ignored.
 func (r *Run) Apply(e tenon.Event) {
 	data, err := Decode(e)
 	r.applyCall(e, data)
@@ -80,8 +80,8 @@ func (r *Run) Call(step string) (Call, bool) {
 	return *c, true
 }
 
-// Steps returns the steps of the run in the order in which they began. Open steps last until now.
+// Steps returns the steps of the run in the order in which they began. Steps that have not ended last until now.
 func (r *Run) Steps(now time.Time) []Step { return r.steps.list(now) }
 
-// Report returns the report of the run. The row gives the state of a run that has not ended.
+// Report returns the report of the run. If the run has not ended, row contains its state.
 func (r *Run) Report(row tenon.Run) Report { return r.total.report(row, r.Calls()) }

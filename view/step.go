@@ -50,10 +50,10 @@ type stepFold struct {
 	began     time.Time
 	steps     []*Step
 	last      map[string]*Step // by name, the latest of that name
-	unstarted []*Step          // calls that were proposed since the last answer of a model
+	unstarted []*Step          // calls proposed since the model's last answer that have not started
 }
 
-// list returns the steps. Open ones end now.
+// list returns the steps. Open steps end at the time now.
 func (f *stepFold) list(now time.Time) []Step {
 	at := now.Sub(f.began).Milliseconds()
 	out := make([]Step, len(f.steps))
@@ -105,7 +105,7 @@ func (f *stepFold) apply(e tenon.Event, data any) {
 		}
 	case *agent.Ruling:
 		if s == nil || s.Kind != agent.CommandTool {
-			s = f.add(e, StepWait, "") // a decision about a limit: no step was open
+			s = f.add(e, StepWait, "") // a decision about a limit belongs to no open step
 			s.Outcome = CallOK
 		}
 		s.end(f.at(e))
@@ -121,7 +121,7 @@ func (f *stepFold) started(s *Step, e tenon.Event, d *tenon.StartedData) {
 	delegates := d.Kind == agent.CommandChild || d.Kind == agent.CommandHandoff
 	switch {
 	case s != nil && delegates && s.Kind == agent.CommandTool:
-		s.Kind = d.Kind // the model proposed it like any other call
+		s.Kind = d.Kind // the call was proposed like any other call
 	case s == nil || s.Kind != d.Kind:
 		s = f.add(e, d.Kind, "")
 	}
@@ -139,7 +139,7 @@ func (f *stepFold) done(e tenon.Event) {
 	}
 }
 
-// passOver ends the calls that were never started although the model answers again; see [Call].
+// passOver ends the calls that had not started when the model answered again; see [Call].
 func (f *stepFold) passOver() {
 	for _, s := range f.unstarted {
 		if c := f.byStep[s.Step]; s.Outcome == CallOpen && s.Attempts == 0 && c != nil {

@@ -14,8 +14,8 @@ type Tally struct {
 	Model     string
 	Session   string
 	Title     string
-	Principal tenon.Principal // of [tenon.Run.Owner]
-	Called    bool            // by another run
+	Principal tenon.Principal // the principal in [tenon.Run.Owner]
+	Called    bool            // another run called this run
 	Ended     bool
 	Created   time.Time
 	Updated   time.Time
@@ -25,7 +25,7 @@ type Tally struct {
 
 // ToolTally counts the calls of one tool under one name.
 type ToolTally struct {
-	Name     string // as the model knew the tool
+	Name     string // the name that the model saw
 	Server   string
 	Identity string // see [Call.Identity]
 	Remote   string
@@ -34,7 +34,7 @@ type ToolTally struct {
 	Denied   int
 	Cached   int
 	Unknown  int
-	Bytes    int64 // of results
+	Bytes    int64 // bytes of all results
 	Cost     tenon.USD
 	Took     []int64 // milliseconds of the calls that ended and were not cached
 }

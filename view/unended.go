@@ -5,16 +5,16 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// unended finds the reasons of calls that no event ends. The core settles such a call and gives the model a reason; a
-// person gets the same one.
+// unended finds the reasons for calls that no event ends. The core ends such a call itself and gives the model a
+// reason. A person sees the same reason.
 type unended struct {
-	open  []*Call // proposed since the last answer of a model
-	ended []*Call // open when the run ended
-	most  int     // limit of the run's calls, 0 for none
-	made  int     // calls since the limits were reset
+	open  []*Call // proposed since the model's last answer
+	ended []*Call // not ended when the run ended
+	most  int     // limit of the run's calls; if 0, there is none
+	made  int     // number of calls since the limits were reset
 	stop  tenon.StopReason
 	final bool           // a limit was reached, and the model gives its last answer
-	count map[string]int // calls that were allowed, by tool
+	count map[string]int // allowed calls by tool
 }
 
 func (u *unended) propose(c *Call) {
@@ -36,7 +36,7 @@ func (u *unended) apply(e tenon.Event, data any) {
 	case *agent.Decision:
 		u.decided(e.Step, d)
 	case *agent.Ruling:
-		if tenon.ParseStep(e.Step).Call == "" { // a person has let the run continue past its limit
+		if tenon.ParseStep(e.Step).Call == "" { // a person allowed the run to continue past its limit
 			u.made = 0
 		}
 	case *agent.Outcome:
@@ -81,7 +81,8 @@ func runLimit(e tenon.Event) int {
 	return spec.Most
 }
 
-// decided counts an allowed call of a tool. A call beyond the limit of its tool is not made.
+// decided counts an allowed call of a tool. It does not count a call beyond the limit of its tool, because that call is
+// not made.
 func (u *unended) decided(step string, d *agent.Decision) {
 	for _, c := range u.open {
 		if c.Step != step || d.Verdict == tenon.Deny {
@@ -94,7 +95,7 @@ func (u *unended) decided(step string, d *agent.Decision) {
 		switch {
 		case d.MaxCalls > 0 && u.count[key] >= d.MaxCalls:
 			c.limit = agent.TooManyText(c.Name, d.MaxCalls, "run")
-		case d.MaxSession > 0: // calls of earlier runs count, too
+		case d.MaxSession > 0: // the limit also counts calls of earlier runs
 			c.session = agent.TooManyText(c.Name, d.MaxSession, "session")
 			u.count[key]++
 		default:
@@ -103,7 +104,7 @@ func (u *unended) decided(step string, d *agent.Decision) {
 	}
 }
 
-// close ends the calls that were never begun although the model is asked again.
+// close ends the calls that were not begun when the model is asked again.
 func (u *unended) close() {
 	for _, c := range u.open {
 		if c.Outcome == CallOpen && c.Attempts == 0 {
@@ -116,7 +117,7 @@ func (u *unended) close() {
 	u.open = nil
 }
 
-// passed returns why a call was not made, or "" if only the end of the run explains it.
+// passed returns the reason why a call was not made. It returns "" if the call was only not made because the run ended.
 func (u *unended) passed(c *Call) string {
 	switch {
 	case u.stop != "" && !agent.IsWhole(u.stop):

@@ -7,9 +7,9 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// Circle finds a cycle of workflows that call each other or themselves, such as [a b a]. It returns nil if
-// there is none. Tools maps names of a configuration to workflows. Only unconditional calls whose failure is
-// not handled count: a workflow may call itself under a condition.
+// Circle finds a cycle of workflows that call each other or themselves, such as [a b a]. It returns nil if there is
+// none. tools maps names of a configuration to workflows. Only unconditional calls whose failure is not handled count,
+// so a workflow may call itself under a condition.
 func Circle(tools map[string]*Workflow) []string {
 	done := map[string]bool{}
 	var path []string

@@ -40,8 +40,8 @@ type step struct {
 	needs  []*step
 }
 
-// Reporter collects the errors of a file and returns the keys of a map in file order. Paths name
-// values, such as steps[2].when.
+// Reporter collects the errors of a file, and returns the keys of a map in file order. A path names a value of the
+// file, such as steps[2].when.
 type Reporter interface {
 	Add(path, message, hint string)
 	Keys(path string) []string
@@ -289,7 +289,7 @@ func (c *compiler) names() {
 	}
 }
 
-// ends checks the outputs and the message.
+// ends checks the outputs and the message of the workflow.
 func (c *compiler) ends() {
 	c.at = nil
 	for i, out := range c.w.Outputs {
@@ -319,8 +319,8 @@ func (c *compiler) stepNames() []string {
 	return names
 }
 
-// tableRef checks a reference to a table: an input, a step that produces one, or STEP.PORT of a step that
-// calls a workflow.
+// tableRef checks a reference to a table. A valid reference is an input, a step that produces a table, or STEP.PORT of
+// a step that calls a workflow.
 func (c *compiler) tableRef(at, name string) bool {
 	if c.w.inputs[name] != nil {
 		return true

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// Kind is the value of the key kind. FileName is the name of a workflow file in a folder or a pack.
+// Kind is the value of the key kind. FileName is the name of the workflow file in a folder or a pack.
 const (
 	Kind     = "workflow"
 	FileName = "workflow.yaml"

@@ -115,7 +115,7 @@ func (p *progress) isReady() bool {
 	return true
 }
 
-// nextOf returns the commands of a step. Free is the number of attempts that may still begin.
+// nextOf returns the commands of a step. free is the number of attempts that may still begin.
 func (s *State) nextOf(p *progress, free *int) []tenon.Command {
 	if p.one == nil {
 		return []tenon.Command{s.planCommand(p, -1, 1)}
@@ -173,7 +173,7 @@ func (s *State) nextUnit(u *unit, free *int) []tenon.Command {
 	return []tenon.Command{cmd}
 }
 
-// nextCall returns the commands of a call. A call that has not begun needs a free slot.
+// nextCall returns the commands of a call. free is the number of attempts that may still begin.
 func (s *State) nextCall(u *unit, free *int) []tenon.Command {
 	x := agent.CallContext{Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants, Inner: s.spec.Grant,
 		Debug: s.spec.Debug, After: u.delay,
@@ -207,7 +207,7 @@ func (s *State) nextCall(u *unit, free *int) []tenon.Command {
 	return cmds
 }
 
-// timeLimit returns the time limit of the run, or 0 for none.
+// timeLimit returns the time limit of the run, or 0 if there is none.
 func (s *State) timeLimit() time.Duration {
 	most := s.w.Timeout
 	if t := s.spec.Allowance.Time; t > 0 && (most == 0 || t < most) {
@@ -246,8 +246,8 @@ func (s *State) timeoutError() *tenon.Error {
 		"workflow '%s' exceeded its time limit; raise its timeout or reduce its work", s.w.Name)
 }
 
-// share returns the allowance of a run that a step calls: the remaining allowance divided by the number of
-// steps that are not done.
+// share returns the allowance for a run that a step calls: the remaining allowance divided by the number of steps that
+// have not ended.
 func (s *State) share(u *unit) agent.Allowance {
 	a := s.spec.Allowance
 	open := 0

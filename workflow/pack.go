@@ -31,7 +31,7 @@ type Pack struct{ files map[string]packedFile }
 // packedFile is a file in memory, or a file of a zip.
 type packedFile struct {
 	data []byte
-	zip  *safezip.File // nil if data has the content
+	zip  *safezip.File // if nil, data contains the content
 }
 
 func (f packedFile) open() io.ReadCloser {
@@ -47,8 +47,8 @@ func (f packedFile) copyTo(w io.Writer) error {
 	return errors.Join(err, in.Close())
 }
 
-// Collect packs a workflow from its folder. File is the name of the workflow file there. Files outside the
-// folder and links are refused. Errors: not_found, invalid, too_large.
+// Collect packs a workflow from its folder dir. file is the name of the workflow file in dir. It refuses links and
+// files outside of the folder. Errors: not_found, invalid, too_large.
 func Collect(dir fs.FS, file string, w *Workflow) (*Pack, error) {
 	p := &Pack{files: map[string]packedFile{}}
 	total := 0
@@ -168,7 +168,7 @@ func (p *Pack) Zip() ([]byte, error) {
 }
 
 // OpenPack reads a packed workflow of size bytes. It checks all names, sizes and checksums, and keeps only the
-// directory in memory. R must not change as long as the pack is in use. Name is the pack's name in errors.
+// directory in memory. The bytes of r must not change while the pack is in use. name is the pack's name in errors.
 // Errors: invalid, too_large, store.
 func OpenPack(name string, r io.ReaderAt, size int64) (*Pack, error) {
 	if size > MaxPack {

@@ -26,13 +26,13 @@ type Planned struct {
 	Error  *tenon.Error      `json:"error,omitempty"`
 }
 
-// PlanCommand is the Local data of a decide command that plans an attempt. The plan is already complete; the
-// executor records it unchanged.
+// PlanCommand is the Local data of a decide command that plans an attempt. The plan is complete; the executor records
+// it unchanged.
 type PlanCommand struct {
 	Plan *Planned `json:"plan,omitempty"`
 }
 
-// planCommand plans an attempt. Item is -1 if the attempt is not one of an item.
+// planCommand plans an attempt. item is the index of the attempt's item, or -1 for a step without foreach.
 func (s *State) planCommand(p *progress, item, try int) tenon.Command {
 	plan := s.plan(p, item)
 	if plan.Error != nil {
@@ -102,8 +102,8 @@ func (s *State) planEach(p *progress, vars map[string]any) *Planned {
 	return out
 }
 
-// partial returns an error if an expression iterates over the rows of a table that has more rows than the
-// expression sees. The step would run for some rows only, but appear complete.
+// partial returns an error if an expression iterates over the rows of a table, but sees only the first of them.
+// Otherwise the step would run for some rows only, and appear complete.
 func (s *State) partial(e *policy.Expression) error {
 	if e == nil {
 		return nil

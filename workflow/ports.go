@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// CheckInputs checks the tables of a call against the input ports: none is missing or unknown, and each has
-// the required columns. Errors: invalid.
+// CheckInputs checks the tables of a call against the input ports. No table may be missing or unknown, and each must
+// have the required columns. Errors: invalid.
 func (w *Workflow) CheckInputs(tables map[string]tenon.Table) error {
 	names := slices.Sorted(maps.Keys(tables))
 	if err := w.CheckPorts(names); err != nil {
@@ -100,8 +100,8 @@ func (w *Workflow) ParameterMap() json.RawMessage {
 	return append(out, '}')
 }
 
-// QueryTables returns the tables that the query of a step reads: name in SQL -> an input, a step, or
-// STEP.PORT. The step is an index of Steps.
+// QueryTables maps the SQL names of the tables that a query reads to an input, a step, or STEP.PORT. step is an index
+// into Steps.
 func (w *Workflow) QueryTables(step int) map[string]string {
 	out := map[string]string{}
 	for _, name := range w.steps[step].tables {

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// sqlNames returns the names in a query at the position of a table: after FROM and JOIN, in the list there,
-// and after IN. Columns and aliases may have the names of steps; a query does not wait for those.
+// sqlNames returns the names in a query at positions of tables: after FROM and JOIN, in the list after FROM, and after
+// IN. Other names are ignored. A column or alias may have the name of a step, and the query does not wait for that
+// step.
 func sqlNames(sql string) []string {
 	r := sqlReader{levels: []sqlLevel{{}}}
 	for len(sql) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// Version identifies the logic of this package in the rows of runs. It changes when journals are interpreted
+// Version identifies the logic of this package in the rows of runs. It changes when a journal is interpreted
 // differently.
 const Version = "workflow@1"
 
@@ -27,8 +27,7 @@ type Spec struct {
 	Names    map[string]string          `json:"names,omitempty"` // step -> exposed name of its tool
 	Folder   string                     `json:"folder,omitempty"`
 	Debug    bool                       `json:"debug,omitempty"`
-	// Foreign reports that the workflow came with a table. The annotations of its requests are then not
-	// trusted.
+	// Foreign means that the workflow came with a table. The annotations of its requests are then not trusted.
 	Foreign   bool              `json:"foreign,omitempty"`
 	Grant     string            `json:"grant,omitempty"` // principal that allowed all calls in advance
 	Grants    map[string]string `json:"grants,omitempty"`
@@ -127,8 +126,8 @@ func New(w *Workflow, spec Spec) (*State, error) {
 	return s, nil
 }
 
-// Apply folds one event into the state. A refused event changes nothing, including the run's time, because it
-// is not stored in the journal. See [tenon.Core].
+// Apply folds one event into the state. A refused event changes nothing, not even the run's time, because it is not
+// stored in the journal. See [tenon.Core].
 func (s *State) Apply(e tenon.Event) error {
 	now := s.now
 	s.now = e.Time
@@ -190,7 +189,7 @@ func (s *State) settle(u *unit) {
 	p := u.p
 	delete(s.units, u.id)
 	if u.out.err != nil && u.out.err.Code == tenon.CodeTimeout && s.timeLeft() < 0 {
-		// The attempt had only the rest of the run's time, so report the run's limit.
+		// The time limit of the attempt was the remaining time of the run, so report the limit of the run.
 		u.out.err = s.timeoutError()
 	}
 	if u.out.err != nil && u.left > 1 && s.cancel == nil {

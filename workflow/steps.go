@@ -125,8 +125,8 @@ func (c *compiler) behaviour(at string, s *step) {
 	}
 }
 
-// query determines the tables of a query and checks that SQL can distinguish them. STEP.PORT is STEP_PORT in
-// SQL, and names are case-insensitive.
+// query determines the tables of a query and checks that SQL can tell them apart. In SQL, STEP.PORT is STEP_PORT, and
+// names are case-insensitive.
 func (c *compiler) query(at string, s *step) {
 	c.findTables(at, s)
 	seen := map[string]string{}
@@ -297,7 +297,7 @@ func (c *compiler) template(at, text string) *policy.Template {
 	return t
 }
 
-// uses checks the names in expressions.
+// uses checks the names that expressions refer to.
 func (c *compiler) uses(at string, list []policy.Use) {
 	for _, u := range list {
 		switch u[0] {

@@ -46,8 +46,8 @@ func (c *compiler) compileValue(path string, raw json.RawMessage) value {
 	return value{raw: raw}
 }
 
-// eval returns the value as JSON. Typed distinguishes doubles from integers: a query divides 5.0 and 5
-// differently.
+// eval returns the value as JSON. If typed is set, doubles remain distinct from integers, because a query divides 5.0
+// and 5 differently.
 func (v *value) eval(vars map[string]any, typed bool) (json.RawMessage, error) {
 	switch {
 	case v.expr != nil && typed:

@@ -24,7 +24,7 @@ type feed struct {
 	done  bool
 	waits bool
 
-	resting bool     // the run waits already, and nothing happens before a decision
+	resting bool     // the run waits already: the next follow returns at once
 	said    []string // messages of the person that no model call has sent yet
 
 	mu      sync.Mutex
@@ -161,7 +161,7 @@ func (f *feed) step(ctx context.Context, e tenon.Event, depth int) {
 		case agent.EventDecided, agent.EventDecision, tenon.EventExpired, tenon.EventStarted:
 			f.list(ctx)
 		}
-	case e.Kind == tenon.EventStarted: // of a turn: calls that were not made have no event
+	case e.Kind == tenon.EventStarted: // a turn begins; the calls of the last turn that were not made have no event
 		f.taken()
 		for key, events := range f.calls {
 			if r, ok := f.whole.Call(events[0].Step); ok && !strings.Contains(key, "/") &&
@@ -176,8 +176,8 @@ func (f *feed) step(ctx context.Context, e tenon.Event, depth int) {
 	}
 }
 
-// taken shows the messages that the next model call sends, or that the run no longer sends: below the answer during
-// which they were written.
+// taken shows the messages that the person wrote during an answer, below that answer. It is called when the next model
+// call sends them, or when the run has ended and no longer sends any.
 func (f *feed) taken() {
 	for _, text := range f.said {
 		f.t.p.Send(tui.Steered{Text: text})
@@ -185,7 +185,7 @@ func (f *feed) taken() {
 	f.said = nil
 }
 
-// list shows the questions that wait, if there may be any.
+// list shows the pending questions of the run. There may be none.
 func (f *feed) list(ctx context.Context) {
 	if _, err := f.t.listAsks(ctx, f.run); err != nil && ctx.Err() == nil {
 		f.t.note("tenon: %s", safeLine(err.Error()))

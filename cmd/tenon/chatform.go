@@ -106,7 +106,8 @@ func (t *talk) schemaOf(ctx context.Context, name string) json.RawMessage {
 	return nil
 }
 
-// themeFile is the file of the user's state folder that has the theme of the chat, or "" if there is no such folder.
+// themeFile returns the path of the file in the user's state folder that stores the theme of the chat. It returns "" if
+// there is no such folder.
 func (a *app) themeFile() string {
 	dir := a.trustStore().Dir()
 	if dir == "" {
@@ -115,7 +116,7 @@ func (a *app) themeFile() string {
 	return filepath.Join(filepath.Dir(dir), "chat-theme")
 }
 
-// chatTheme is the theme that was chosen last.
+// chatTheme returns the theme that was chosen last.
 func (a *app) chatTheme() string {
 	file := a.themeFile()
 	if file == "" {

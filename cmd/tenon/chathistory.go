@@ -128,7 +128,8 @@ func mentionedFiles(text string) (list []string) {
 	return list
 }
 
-// attachFiles adds the files that a question names, and says which. A name that is no file stays text.
+// attachFiles adds the files that a question names, and prints the name of each. If there is no file of a name, nothing
+// is attached for it.
 func (a *app) attachFiles(q *host.Question) error {
 	var files []string
 	for _, path := range mentionedFiles(q.Text) {
@@ -159,8 +160,8 @@ func (a *app) attachFiles(q *host.Question) error {
 	return nil
 }
 
-// fileWord returns the beginning of the name of a file before the cursor, and the word with its mark. quoted says that
-// the name began with a quote.
+// fileWord returns the beginning of the name of a file before the cursor, and the word with its mark. quoted reports
+// whether the name began with a quote.
 func fileWord(before string) (word, typed string, quoted, ok bool) {
 	if i := strings.LastIndex(before, `@"`); i >= 0 && !strings.ContainsAny(before[i+2:], "\"\n") {
 		return before[i:], before[i+2:], true, true

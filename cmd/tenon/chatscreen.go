@@ -166,7 +166,7 @@ type talk struct {
 
 	mu     sync.Mutex
 	q      *asking
-	run    string // in progress; "" for none
+	run    string // the run in progress, or ""
 	waits  string // the run that waits after the person has left
 	last   string // the last answer
 	totals totals
@@ -201,7 +201,7 @@ func (t *talk) lines(f func() error) error {
 
 func (t *talk) note(format string, args ...any) { t.a.note(format, args...) }
 
-// session returns the session of the conversation, "" before the first question.
+// session returns the session of the conversation. It returns "" before the first question.
 func (t *talk) session() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,8 +27,8 @@ type totals struct {
 	agent   string
 }
 
-// turn asks one question and follows its run to the end. When ctx ends, the run is stopped. own: the person typed the
-// question, and the files and resources that it names are attached.
+// turn asks one question and follows its run to the end. When ctx ends, the run is stopped. If own is set, the person
+// typed the question, and the files and resources that it names are attached.
 func (t *talk) turn(ctx context.Context, q host.Question, own bool) error {
 	if own {
 		if err := t.attach(ctx, &q); err != nil {
@@ -72,7 +72,7 @@ func (t *talk) start(ctx context.Context, q host.Question) (tenon.Run, error) {
 	return run.Run, err
 }
 
-// attach adds the files and resources that a question names, and says which.
+// attach adds the files and resources that a question names, and prints their names.
 func (t *talk) attach(ctx context.Context, q *host.Question) error {
 	if err := t.a.attachFiles(q); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (t *talk) drive(ctx context.Context, run tenon.Run, f *feed) error {
 	}
 }
 
-// decided waits until a run that rests waits for nothing more, or until ctx ends.
+// decided waits until a run has no pending questions, or until ctx ends.
 func (t *talk) decided(ctx, work context.Context, run string) error {
 	for {
 		n, err := t.listAsks(work, run)

@@ -202,7 +202,8 @@ func possibleArguments(line string, o offers) ([]string, error) {
 	return list, nil
 }
 
-// possibleURIs returns the URIs of a template whose only variable, at its end, has one of the server's values.
+// possibleURIs returns the URIs that complete typed according to a template with one variable, at its end. The server
+// offers the values of the variable.
 func possibleURIs(server, typed, template string, o offers) (list []string, err error) {
 	prefix, variable, ok := strings.Cut(template, "{")
 	variable, ends := strings.CutSuffix(variable, "}")

@@ -39,7 +39,7 @@ func newConfigValidate(a *app) *cobra.Command {
 			for _, w := range cfg.Warnings {
 				a.note("%s", w.Error())
 			}
-			if a.trust { // which agrees with any command
+			if a.trust { // every command accepts --trust
 				if err := a.requireTrust(cmd.Context(), cfg); err != nil {
 					return err
 				}

@@ -137,14 +137,14 @@ func (a *app) argLines(label, id string, args json.RawMessage, full bool) []stri
 	return append(append(block, more...), "  show it    "+a.again("approvals show", id, "--full"))
 }
 
-// approvalWords lists the possible answers to a pending call. It leaves room for an answer on a terminal of 80 columns.
-// narrowerWords also offers a condition.
+// approvalWords lists the possible answers to a pending call. The question fits on a terminal of 80 columns with room
+// for the answer. narrowerWords also offers a condition.
 const (
 	approvalWords = "[y]es, for this [s]ession, [a]lways, [n]o or n REASON, [e]dit arguments: "
 	narrowerWords = "[y]es, [s]ession, [a]lways, always [i]f, [n]o or n REASON, [e]dit: "
 )
 
-// showNarrower shows the whole condition that the answer i agrees to.
+// showNarrower shows the whole condition that the person accepts with the answer i.
 func (a *app) showNarrower(n *policy.Narrower) {
 	if n == nil {
 		return

@@ -73,8 +73,8 @@ func (a *app) serveDocs(ctx context.Context, f docsFlags) error {
 	return nil
 }
 
-// docsHandler returns the handler of the documentation and says where it is from. Without a named folder it looks for
-// share/doc/tenon/site beside the folder of the program, where system packages put documents.
+// docsHandler returns the handler of the documentation and a description of its source. If no folder is named, it looks
+// for share/doc/tenon/site beside the folder of the program, where system packages put documents.
 func docsHandler(site string) (http.Handler, string, error) {
 	folder := site
 	if folder == "" {

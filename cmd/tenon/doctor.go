@@ -471,7 +471,7 @@ func (d *doctor) models(h *host.Host) []job {
 	return jobs
 }
 
-// found checks a model that no entry names.
+// found checks a model that was detected, because the configuration names none.
 func (d *doctor) found(ctx context.Context, h *host.Host, c check) check {
 	provider, _, _ := strings.Cut(c.Name, "/")
 	p, _ := model.Lookup(provider)
@@ -525,7 +525,7 @@ func (d *doctor) model(ctx context.Context, h *host.Host, name string) check {
 	return d.tried(ctx, h, c)
 }
 
-// tried asks a model.
+// tried sends a test question to a model and returns its check with the outcome.
 func (d *doctor) tried(ctx context.Context, h *host.Host, c check) check {
 	t, err := h.Models().Test(ctx, c.Name)
 	switch {

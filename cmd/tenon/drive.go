@@ -15,10 +15,10 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// cancelling returns a context for following a run. It outlives ctx, to see how the cancelled run ends. If ctx ends,
-// the run is cancelled and told is closed; if a signal ends the process, or the person leaves a run
-// that waits, work ends instead. leave ends work. end also
-// waits until a cancellation was sent.
+// cancelling returns the context work for following a run. When ctx ends, work stays open, so that the caller sees how
+// the run ends: the run is cancelled, and then told is closed. If a signal ends the process, or if the person leaves a
+// run that waits, the run is not cancelled, and work ends. leave ends work. end also ends work, but first waits until a
+// cancellation under way was sent.
 func cancelling(ctx context.Context, runs host.Runs, run string, note func(string, ...any)) (
 	work context.Context, told <-chan struct{}, leave, end func()) {
 	work, leave = context.WithCancel(context.WithoutCancel(ctx))

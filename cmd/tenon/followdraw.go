@@ -14,8 +14,8 @@ type drawing struct {
 	blocks bool // something is on the terminal
 }
 
-// draws reports whether answers are drawn: on a terminal that can be drawn on, where a person has not asked for lines,
-// as the conversation of tenon chat --plain does.
+// draws reports whether answers are drawn. stdout has to be a terminal that can draw. The conversation of tenon chat
+// --plain is not drawn, because the person asked for plain lines.
 func (a *app) draws() bool {
 	t, _ := a.env("TERM")
 	return a.outTTY && a.format == formatText && !a.talking && t != "dumb"

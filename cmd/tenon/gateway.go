@@ -41,15 +41,15 @@ func newGateway(a *app) *cobra.Command {
 
 // gatewayEndpoint is an endpoint in the output of tenon gateway list.
 type gatewayEndpoint struct {
-	Name        string   `json:"name"` // empty: the one with all tools
+	Name        string   `json:"name"` // empty for the endpoint with all tools
 	Path        string   `json:"path"`
 	Description string   `json:"description,omitempty"`
 	Servers     []string `json:"servers,omitempty"`
 	Groups      []string `json:"groups,omitempty"`
 	Tools       []string `json:"tools,omitempty"`
 	Exclude     []string `json:"exclude,omitempty"`
-	Mode        string   `json:"mode,omitempty"`   // search; empty: clients see all tools
-	Always      []string `json:"always,omitempty"` // what they see in mode search
+	Mode        string   `json:"mode,omitempty"`   // search, or empty if clients see all tools
+	Always      []string `json:"always,omitempty"` // tools that clients see even in mode search
 }
 
 func newGatewayList(a *app) *cobra.Command {

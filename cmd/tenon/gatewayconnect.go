@@ -129,7 +129,7 @@ func (a *app) clientEntry(ctx context.Context, endpoint string) (clientfile.Entr
 	return e, nil
 }
 
-// checkEndpoint checks that an endpoint is configured; "" is the one with all tools.
+// checkEndpoint checks that an endpoint is configured. The name "" is the endpoint with all tools.
 func checkEndpoint(cfg *config.Config, name string) error {
 	if _, ok := cfg.Gateway.Endpoints[name]; ok || name == "" {
 		return nil
@@ -138,8 +138,8 @@ func checkEndpoint(cfg *config.Config, name string) error {
 		didYouMean(name, slices.Sorted(maps.Keys(cfg.Gateway.Endpoints))))
 }
 
-// ownPath returns the absolute path of this program, as the shell finds it if it does: a package manager may replace
-// the file that a link leads to.
+// ownPath returns the absolute path of this program. If the shell finds the program, it returns the path that the shell
+// finds, even if that is a link. A package manager may replace the file behind the link.
 func ownPath() (string, error) {
 	own, err := os.Executable()
 	if err != nil {

@@ -248,7 +248,8 @@ func (a *app) printPrices() error {
 // perMillion formats the price of a million tokens.
 func perMillion(v float64) string { return "$" + strconv.FormatFloat(v, 'f', -1, 64) }
 
-// unusedKeys reports the kept keys of providers that no listed model has: a key alone does not say which model to ask.
+// unusedKeys reports the keys that tenon keeps for providers of which no model is listed. A key alone does not select a
+// model.
 func (a *app) unusedKeys(list []host.ModelInfo) {
 	for _, p := range host.KeyedProviders() {
 		used := slices.ContainsFunc(list, func(m host.ModelInfo) bool { return m.Provider == p })

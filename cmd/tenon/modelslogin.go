@@ -101,14 +101,15 @@ func (a *app) modelKeys() *host.ModelKeys {
 	return host.KeysOf(host.Config{Home: a.home, LookupEnv: os.LookupEnv})
 }
 
-// keepsKey reports whether a kept key is used for a provider: the environment does not set its variable.
+// keepsKey reports whether a kept key is used for a provider. The provider's environment variable has precedence over
+// the kept key.
 func (a *app) keepsKey(provider string) bool {
 	p, _ := model.Lookup(provider)
 	_, set := os.LookupEnv(p.KeyEnv)
 	return !set && a.modelKeys().Has(provider)
 }
 
-// variable looks a variable up. A kept key replaces the missing variable of its provider.
+// variable looks up an environment variable. If the variable of a provider's key is not set, it returns the kept key.
 func (a *app) variable(name string) (string, bool) {
 	v, ok := os.LookupEnv(name)
 	if ok {

@@ -145,7 +145,8 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		Interactive: a.canAsk() || a.wait || o.lasting, Slow: a.slow}, nil
 }
 
-// notified returns the function that takes the notifications of servers, or nil if nobody needs them.
+// notified returns the function that receives the notifications of servers. It returns nil for a command that does not
+// last, because only clients of the gateway need them.
 func (a *app) notified(o opening) func(servers.Notification) {
 	if !o.lasting {
 		return nil

@@ -121,7 +121,7 @@ func argumentsError(err error, tool string) error {
 	return missingError(err)
 }
 
-// wordsText says what is wrong with words. tool is "" if the command names none.
+// wordsText describes the mistakes in words. tool is "" if the command names no tool.
 func wordsText(err *catalog.WordsError, tool string) string {
 	text, more := "the arguments", ""
 	if tool != "" {
@@ -133,7 +133,7 @@ func wordsText(err *catalog.WordsError, tool string) string {
 	return fmt.Sprintf("%s: %d mistakes%s\n  %s", text, len(err.Mistakes), more, strings.Join(err.Mistakes, "\n  "))
 }
 
-// missingError adds to an error about missing parameters or tables how they are given.
+// missingError extends an error about missing parameters or tables by the words and flags that supply them.
 func missingError(err error) error {
 	var missing *workflow.MissingError
 	if !errors.As(err, &missing) {

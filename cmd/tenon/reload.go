@@ -28,11 +28,11 @@ import (
 type server struct {
 	a        *app
 	flags    *serveFlags
-	gateway  *gateway.Gateway // stays when the host is replaced, so that its clients do
+	gateway  *gateway.Gateway // kept when the host is replaced, so that clients stay connected
 	address  string           // TCP address, or "" if there is none
 	surface  *surface         // of the current host; turn guards it
 	turn     sync.RWMutex     // held while a request finds its surface
-	last     http.Handler     // remote of the next surface; charge stores it
+	last     http.Handler     // TCP handler of the next surface; charge reads it
 	host     *host.Host
 	leave    context.CancelFunc          // stops the current host's goroutines
 	work     sync.WaitGroup              // goroutines of hosts

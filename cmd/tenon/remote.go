@@ -94,7 +94,7 @@ func (a *app) remoteToken(ctx context.Context) (tenon.Secret, error) {
 		strings.TrimSpace(string(here)) != strings.TrimRight(a.remote, "/") {
 		return tenon.Secret{}, nil
 	}
-	// Without the process that wrote the address, another program may listen there by now.
+	// If the process that wrote the address has ended, another program may listen there now.
 	if err := httpapi.CheckServed(ctx, socket); err != nil {
 		return tenon.Secret{}, tenon.Errorf(tenon.CodeUnreachable, "the token is not sent to %s: %s is left from a "+
 			"tenon serve that has ended: %w", a.remote, beside+".url", err)

@@ -11,8 +11,9 @@ import (
 // renamedShown is the number of names that the remark about renamed tools lists.
 const renamedShown = 3
 
-// tellRenamed says which tools have other names because several servers have a tool of the name: once a day, and again
-// if the names change. Otherwise a server that is added renames the tools of the others without a word.
+// tellRenamed reports the tools that were renamed because tools of several servers have the same name. It does so once
+// a day, and again if the names change. Without the report, adding a server would silently rename tools of other
+// servers.
 func (a *app) tellRenamed(ctx context.Context, h desk) {
 	here, ok := h.(*host.Host)
 	if !ok || a.quiet || a.renamedTold {
@@ -38,7 +39,7 @@ func (a *app) tellRenamed(ctx context.Context, h desk) {
 	}
 }
 
-// renamedText describes the tools that have other names than they want. It returns "" if there are none.
+// renamedText describes the renamed tools. It returns "" if there are none.
 func renamedText(list []host.ToolInfo) string {
 	names, servers := map[string][]string{}, map[string]bool{}
 	var wanted []string

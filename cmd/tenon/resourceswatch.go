@@ -46,7 +46,7 @@ func newResourcesWatch(a *app) *cobra.Command {
 	return cmd
 }
 
-// watchResource prints the changes of a resource, most of them at most unless most is 0.
+// watchResource prints the changes of a resource. It returns after most changes. If most is 0, there is no limit.
 func (a *app) watchResource(ctx context.Context, h *host.Host, server, uri string, most int) error {
 	n, began := 0, false
 	for u, err := range h.Servers().Context().Watch(ctx, server, uri) {

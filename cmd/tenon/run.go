@@ -99,7 +99,7 @@ func (a *app) asked(ctx context.Context, q *asking, text string) (opening, error
 	return o, err
 }
 
-// byYes is the name that the journal has for a decision of --yes.
+// byYes is the name in the journal of the person who decides if --yes is set.
 const byYes = "--yes"
 
 func (q *asking) question(text string) host.Question {

@@ -128,7 +128,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 	}
 	url := besideSocket(h, ".url")
 	if url != "" {
-		_ = os.Remove(url) // of a process that was killed; while the socket exists, the address is ours
+		_ = os.Remove(url) // left by a process that was killed; while the socket exists, the address is ours
 	}
 	l, err := httpapi.Listen(socket)
 	if err != nil {

@@ -318,12 +318,13 @@ func (s *server) HasKey(provider string) bool { return s.a.modelKeys().Has(provi
 // Version implements [httpapi.Editor].
 func (s *server) Version() uint64 { return s.version.Load() }
 
-// ask makes the main loop load the configuration again and accept the changes with this digest; "" accepts none.
+// ask makes the main loop load the configuration again and accept the changes with this digest. If digest is "", no
+// changes are accepted.
 func (s *server) ask(ctx context.Context, digest string) error {
 	return s.order(ctx, order{accept: digest, done: make(chan error, 1)})
 }
 
-// order has the main loop load the configuration again, and waits for it.
+// order makes the main loop load the configuration again, and waits until it has done so.
 func (s *server) order(ctx context.Context, o order) error {
 	select {
 	case s.again <- o:

@@ -46,7 +46,7 @@ func (a *app) said(text string) (lines []string, whole bool) {
 	return lines, whole
 }
 
-// plainRuns is judged without quotes, for what is read and not decided about byte by byte.
+// plainRuns is judged without the quotes. It is for text that a person only reads, and does not approve byte by byte.
 func plainRuns(s string, limit int) (shown string, whole bool) {
 	shown, whole = judged(strings.TrimRight(s, " \t\r"), limit)
 	shown = strings.ReplaceAll(strings.ReplaceAll(shown, `\"`, `"`), `\\`, `\`)

@@ -187,7 +187,7 @@ func (l *webLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// shutdown lets requests under way end until ctx ends, and then ends the rest.
+// shutdown waits until the requests under way end, or until ctx ends. Then it ends the remaining requests.
 func shutdown(ctx context.Context, s *http.Server) {
 	if err := s.Shutdown(ctx); err != nil {
 		_ = s.Close() // these requests exceeded the time

@@ -104,8 +104,8 @@ func (a *app) tokenNote(path string) string {
 	return filepath.Join(filepath.Dir(dir), "tokens", digestOf([]byte(realPath(path)))[:32])
 }
 
-// knowsToken reports whether this user's tenon made the token in a file. Without a state
-// folder, and where TENON_TRUST=all is set, every token counts as known.
+// knowsToken reports whether this user's tenon made the token in a file. If there is no state folder, or if
+// TENON_TRUST=all is set, it returns true for every token.
 func (a *app) knowsToken(path string) bool {
 	note := a.tokenNote(path)
 	if v, _ := a.env("TENON_TRUST"); note == "" || v == "all" {
@@ -123,8 +123,7 @@ func (a *app) knowsToken(path string) bool {
 	return err == nil && string(known) == digestOf(b)
 }
 
-// noteToken notes the token in a file. Where that is not possible the next start makes
-// another one.
+// noteToken records the token in a file. If that fails, the next start makes another token.
 func (a *app) noteToken(path string, token tenon.Secret) {
 	note := a.tokenNote(path)
 	if err := os.MkdirAll(filepath.Dir(note), 0o700); err != nil {
@@ -156,8 +155,8 @@ func writeNew(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// writeFresh is writeNew after the removal of an older file or link: a folder of a stranger
-// may hold a link to a file of the user.
+// writeFresh is writeNew after the removal of an older file or link at the path. In a folder from someone else, a link
+// could lead to a file of the user.
 func writeFresh(path, text string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

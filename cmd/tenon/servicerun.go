@@ -51,7 +51,7 @@ func (a *app) serviceInstall(ctx context.Context, f *serviceFlags) error {
 	if err != nil {
 		return err
 	}
-	had := s.Socket // it has a socket already
+	had := s.Socket // whether a socket is installed already
 	s.Socket = f.socket
 	if err := m.Check(s); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (a *app) serviceInstall(ctx context.Context, f *serviceFlags) error {
 func (a *app) removeSocket(ctx context.Context, m service.Manager, s *service.Spec) error {
 	with := *s
 	with.Socket = true
-	before, _ := m.Uninstall(&with) // it stops the service too, so that it can listen itself
+	before, _ := m.Uninstall(&with) // it also stops the service, so that the service can open the listener itself
 	if err := a.manage(ctx, before); err != nil {
 		return err
 	}

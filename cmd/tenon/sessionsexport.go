@@ -34,7 +34,7 @@ func newSessionsExport(a *app) *cobra.Command {
 					format = exportMarkdown
 				}
 			}
-			h, err := a.desk(cmd.Context(), opening{connect: true, reads: true}) // secrets may come from programs
+			h, err := a.desk(cmd.Context(), opening{connect: true, reads: true}) // secrets may need programs
 			if err != nil {
 				return err
 			}

@@ -13,12 +13,12 @@ import (
 // skipOnce is the log handler of commands other than serve. It leaves out two kinds of repeated records; with
 // --log-level debug all of them are logged. It is safe for concurrent use.
 //
-// A server that prints text to stdout, such as a banner, sends one message that cannot be read for each line, and is
-// started twice. The first of them is logged for each server: the error of a server that could not be started repeats
-// the text.
+// A server that prints text to stdout, such as a banner, causes a record for each line, because no line is a valid
+// message. Such a server is also started twice. Only the first of these records is logged for each server. If the
+// server cannot be started, the error repeats the text.
 //
-// A server that crashes at each attempt of a read-only call gives equal warnings. One is logged in repeatAfter: the
-// line of the call has the number of attempts.
+// A server that crashes at each attempt of a read-only call causes equal warnings. At most one of them is logged in
+// each period of repeatAfter. The line of the call has the number of attempts.
 type skipOnce struct {
 	slog.Handler
 	server string

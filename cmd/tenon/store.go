@@ -118,10 +118,10 @@ type foreignView struct {
 	Path    string         `json:"path"`
 	Digest  string         `json:"digest,omitempty"` // of all unsigned data
 	Counts  foreignCounts  `json:"foreign"`
-	Grants  []foreignGrant `json:"grants"`  // would take effect
-	Runs    []foreignRun   `json:"runs"`    // would resume
-	Signals []foreignSign  `json:"signals"` // would reach a run
-	Pins    map[string]int `json:"pins"`    // server → how many definitions
+	Grants  []foreignGrant `json:"grants"`  // that would take effect
+	Runs    []foreignRun   `json:"runs"`    // that would resume
+	Signals []foreignSign  `json:"signals"` // that would reach a run
+	Pins    map[string]int `json:"pins"`    // server → number of definitions
 }
 
 type foreignCounts struct {

@@ -31,7 +31,7 @@ func newStoreCopy(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for flag, name := range map[string]string{"--from": m.From, "--to": m.To} { // the source gets a mark
+			for flag, name := range map[string]string{"--from": m.From, "--to": m.To} { // both are written to
 				if name != host.CopySQLite && name != host.CopyPostgres {
 					if err := a.mayWrite(flag, name, writtenFile); err != nil {
 						return err

@@ -25,7 +25,7 @@ func (a *app) keeper(ctx context.Context) (*host.StoreKeeper, error) {
 	return host.KeepStore(cfg)
 }
 
-// storeProgress returns a function that shows at a terminal what takes long.
+// storeProgress returns a function that shows the progress of a long operation on a terminal.
 func (a *app) storeProgress() host.StoreProgress {
 	if !a.errTTY || a.quiet {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// didYouMean returns "; did you mean 'x'?" if a name is similar to the given one, or the list of names if it is short,
-// else "".
+// didYouMean returns "; did you mean 'x'?" if a name is similar to the given one. Otherwise it returns the list of
+// names if the list is short, and "" if not.
 func didYouMean(given string, names []string) string {
 	best := tenon.Nearest(given, names)
 	for _, n := range names {
@@ -31,7 +31,7 @@ func didYouMean(given string, names []string) string {
 	return ""
 }
 
-// foreignFlags are flags of other programs (claude, opencode, docker-agent, goose), and what tenon has instead.
+// foreignFlags maps flags of other programs (claude, opencode, docker-agent, goose) to the equivalents of tenon.
 var foreignFlags = map[string]string{
 	"p":                            "tenon run PROMPT prints the answer and ends",
 	"print":                        "tenon run PROMPT prints the answer and ends",
@@ -47,10 +47,10 @@ var foreignFlags = map[string]string{
 	"append-system-prompt":         "set agents.NAME.instructions in tenon.yaml, and name the agent with --agent",
 }
 
-// foreignFlag returns what tenon has instead of a flag of another program, or "" if the flag is not known.
+// foreignFlag returns the equivalent of a flag of another program, or "" if the flag is not known.
 func foreignFlag(err *pflag.NotExistError) string { return foreignFlags[err.GetSpecifiedName()] }
 
-// foreignVerbs are commands of other programs, and what tenon has instead.
+// foreignVerbs maps commands of other programs to the equivalents of tenon.
 var foreignVerbs = map[string]string{
 	"ask":    "tenon run PROMPT asks a question",
 	"auth":   loginVerbs,

@@ -14,7 +14,7 @@ import (
 type supervisor struct {
 	conn  net.Conn
 	log   *slog.Logger
-	every time.Duration // between signs of life, half of what systemd waits; 0 for none
+	every time.Duration // interval of signs of life, half of the watchdog's time; 0 if there is no watchdog
 }
 
 // newSupervisor returns the supervisor that the environment names. A socket that cannot be used is logged: the service

@@ -30,7 +30,7 @@ func (s *server) at(pick func(*surface) http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.turn.RLock()
 		now := s.surface
-		if r.Method == http.MethodGet || r.Method == http.MethodHead { // may last, and begins nothing
+		if r.Method == http.MethodGet || r.Method == http.MethodHead { // such a request may last, and begins no run
 			s.turn.RUnlock()
 			pick(now).ServeHTTP(w, r)
 			return

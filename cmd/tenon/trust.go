@@ -191,7 +191,8 @@ func (a *app) keepTrust(v verdict) {
 	}
 }
 
-// items lists what a configuration would do, with the store that the project names: the person chose --home.
+// items lists what a configuration would do. The store in the list is the one that the project names. --home does not
+// change it, because a store of --home is the person's own choice.
 func (a *app) items(cfg *config.Config) []trust.Item {
 	return trustItems(cfg, host.StorePath(host.Config{Config: cfg, LookupEnv: a.lookupEnv}))
 }

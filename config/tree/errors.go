@@ -14,20 +14,20 @@ const (
 	maxKept  = 2000 // errors that are kept at all
 )
 
-// Error is one thing that is wrong in a file, or that a person should know
-// about it. Line and Col count from 1, Col in characters.
+// Error is a mistake in a file, or a remark about a file. Line and Col count from 1. Col counts characters.
 type Error struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
 	Col     int    `json:"col"`
-	Path    string `json:"path,omitempty"` // dotted, with [i] for list elements; empty for the file itself
+	Path    string `json:"path,omitempty"` // with dots, and [i] for list elements; empty for the file itself
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	// Daily says that to show a warning once a day is enough: how tenon reads a file of another program, such as a
-	// deprecated key, and a literal token in a file, which does not change from one command to the next.
+	// Daily marks a warning that need not be shown more than once a day. Such warnings are about a file of another
+	// program, for example about a deprecated key, or about a literal token in a file. They would otherwise be the same
+	// for each command.
 	Daily bool `json:"-"`
 
-	order int // of the file among the files read
+	order int // index of the file in the order in which the files were read
 }
 
 // Error returns `FILE:LINE:COL: PATH: MESSAGE`, and the hint on an indented second line.
@@ -44,8 +44,8 @@ func (e Error) Error() string {
 	return b.String()
 }
 
-// Errors is everything that is wrong, in file order. It is never empty where
-// it is returned as an error, and unwraps to a *tenon.Error of code config.
+// Errors contains all mistakes in file order. An Errors that is returned as an error is never empty. It unwraps to a
+// *tenon.Error of code config.
 type Errors []Error
 
 // Error joins the first fifty errors with newlines and counts the rest.
@@ -61,7 +61,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the *tenon.Error that the rest of the house understands.
+// Unwrap returns a *tenon.Error, so that callers find the code config.
 func (e Errors) Unwrap() error {
 	return &tenon.Error{Code: tenon.CodeConfig, Message: e.Error()}
 }
@@ -94,7 +94,7 @@ func (s *Sink) HasKeyError(n *Node) bool {
 	})
 }
 
-// flat keeps what a file says from looking like another error, or like none.
+// flat escapes line breaks in texts from a file. Otherwise a text could look like another error, or hide one.
 var flat = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
 // Sorted returns errors in file order, each once.

@@ -11,7 +11,7 @@ import (
 // Truth returns the value of a boolean.
 func Truth(s string) bool { return strings.EqualFold(s, "true") }
 
-// JSON returns a value as JSON. Numbers keep their digits, keys their order.
+// JSON returns a value as JSON. Numbers keep their digits, and keys keep their order.
 func (n *Node) JSON() []byte {
 	var b, nice bytes.Buffer
 	n.WriteJSON(&b, "", &Sink{}, nil)
@@ -21,8 +21,8 @@ func (n *Node) JSON() []byte {
 	return append(nice.Bytes(), '\n')
 }
 
-// WriteJSON appends a value as JSON. path is its path in messages, and text returns the value of a text; nil: as it is
-// written. The result is false if there is an error, which s then has.
+// WriteJSON appends a value as JSON. path is its path in messages. text returns the value of a text; if nil, texts are
+// written as they are. WriteJSON returns false if there is an error, which it adds to s.
 func (n *Node) WriteJSON(b *bytes.Buffer, path string, s *Sink, text func(n *Node, path string) string) bool {
 	switch n.Kind {
 	case Map:
@@ -53,7 +53,7 @@ func (n *Node) WriteJSON(b *bytes.Buffer, path string, s *Sink, text func(n *Nod
 		return true
 	}
 	switch n.Tag {
-	case BadTag: // reported already
+	case BadTag: // the tag was already reported
 		return false
 	case "!!null":
 		b.WriteString("null")

@@ -9,18 +9,18 @@ import (
 // BadTag marks a scalar whose tag was refused.
 const BadTag = "!bad"
 
-// Kind is the form of a value.
+// Kind is the kind of a value.
 type Kind int
 
-// The forms of values.
+// The kinds of values.
 const (
 	Scalar Kind = iota
 	List
 	Map
 )
 
-// Node is a YAML value with its aliases expanded, its duplicate keys gone and its file known, so that trees of several
-// files can be merged.
+// Node is a YAML value. Its aliases are expanded, it has no duplicate keys, and it refers to its file. Trees of several
+// files can therefore be merged.
 type Node struct {
 	Kind Kind
 	Tag  string // of scalars: !!str, !!int, !!float, !!bool, !!null, …
@@ -31,26 +31,26 @@ type Node struct {
 	Col  int
 	Src  *Source
 
-	Qualified bool // of a key: it names the entry of another layer
+	Qualified bool // for a key: it names the entry of another layer
 }
 
-// Text makes a text without a place.
+// Text returns a text that has no position.
 func Text(s string) *Node { return &Node{Tag: "!!str", Val: s} }
 
-// TextAt makes a text at the place of another node.
+// TextAt returns a text with the position of another node.
 func TextAt(at *Node, s string) *Node {
 	return &Node{Tag: "!!str", Val: s, Line: at.Line, Col: at.Col, Src: at.Src}
 }
 
-// BoolAt makes a boolean at the place of another node.
+// BoolAt returns a boolean with the position of another node.
 func BoolAt(at *Node, on bool) *Node {
 	return &Node{Tag: "!!bool", Val: fmt.Sprint(on), Line: at.Line, Col: at.Col, Src: at.Src}
 }
 
-// MapAt makes a map at the place of another node.
+// MapAt returns an empty map with the position of another node.
 func MapAt(at *Node) *Node { return &Node{Kind: Map, Line: at.Line, Col: at.Col, Src: at.Src} }
 
-// ListAt makes a list of values at the place of another node.
+// ListAt returns a list of values with the position of another node.
 func ListAt(at *Node, vals ...*Node) *Node {
 	return &Node{Kind: List, Line: at.Line, Col: at.Col, Src: at.Src, Vals: vals}
 }
@@ -68,7 +68,7 @@ func (n *Node) Get(key string) (val, at *Node) {
 	return nil, nil
 }
 
-// Put adds a key to a map, or gives it another value.
+// Put sets the value of a key in a map. If the map does not have the key, Put adds it.
 func (n *Node) Put(key string, v *Node) {
 	for i, k := range n.Keys {
 		if k.Val == key {
@@ -79,12 +79,13 @@ func (n *Node) Put(key string, v *Node) {
 	n.Keys, n.Vals = append(n.Keys, Text(key)), append(n.Vals, v)
 }
 
-// Append adds a key at the place of another node to a map.
+// Append adds a key with the position of another node to a map.
 func (n *Node) Append(key string, at, v *Node) {
 	n.Keys, n.Vals = append(n.Keys, TextAt(at, key)), append(n.Vals, v)
 }
 
-// Child returns the value of a key of a map. If there is none, it adds an empty map at the place of another node.
+// Child returns the value of a key in a map. If the key is missing, Child adds an empty map with the position of
+// another node.
 func (n *Node) Child(key string, at *Node) *Node {
 	v, _ := n.Get(key)
 	if v == nil {
@@ -94,7 +95,7 @@ func (n *Node) Child(key string, at *Node) *Node {
 	return v
 }
 
-// All returns the keys and values of a map; none of nil.
+// All returns the keys and values of a map. For nil it returns none.
 func (n *Node) All() iter.Seq2[*Node, *Node] {
 	return func(yield func(k, v *Node) bool) {
 		if n == nil {
@@ -109,7 +110,7 @@ func (n *Node) All() iter.Seq2[*Node, *Node] {
 	}
 }
 
-// Remove takes a key out of a map.
+// Remove removes a key from a map.
 func (n *Node) Remove(key string) {
 	for i, k := range n.Keys {
 		if k.Val == key {
@@ -132,7 +133,7 @@ func (n *Node) Clone() *Node {
 // IsNull reports whether a value is empty, as in `key:`.
 func (n *Node) IsNull() bool { return n.Kind == Scalar && n.Tag == "!!null" }
 
-// Form returns the form of a value as messages say it: "a map", "a text".
+// Form returns the kind of a value for messages, such as "a map" or "a text".
 func (n *Node) Form() string {
 	switch {
 	case n.Kind == Map:
@@ -168,7 +169,7 @@ func Same(a, b *Node) bool {
 	return true
 }
 
-// Place gives a tree a source, and the position of another node.
+// Place sets the source of all nodes of a tree, and the position of another node.
 func (n *Node) Place(src *Source, at *Node) *Node {
 	n.Src, n.Line, n.Col = src, at.Line, at.Col
 	for _, v := range slices.Concat(n.Keys, n.Vals) {

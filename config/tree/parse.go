@@ -25,8 +25,8 @@ const (
 	maxNodes   = 1_000_000 // after the expansion of aliases
 )
 
-// Parse turns the bytes of one file into a node. It returns nil where there is
-// an error that hides the rest, or nothing but comments in the file.
+// Parse parses the bytes of one file. It returns nil if an error makes the rest of the file unreadable, or if the file
+// contains only comments.
 func Parse(src *Source, data []byte, s *Sink) *Node {
 	at := &Node{Src: src, Line: 1, Col: 1}
 	if ext := strings.ToLower(path.Ext(src.Label)); ext == ".json" || ext == ".jsonc" {
@@ -74,8 +74,8 @@ func Parse(src *Source, data []byte, s *Sink) *Node {
 	return n
 }
 
-// WithoutComments blanks the comments of JSON as editors take it: // and /* */.
-// Every position stays.
+// WithoutComments replaces the comments that editors accept in JSON (// and /* */) by blanks, so that all positions
+// stay the same.
 func WithoutComments(data []byte) []byte {
 	if !bytes.Contains(data, []byte("/")) {
 		return data
@@ -96,7 +96,7 @@ func WithoutComments(data []byte) []byte {
 		case out[i+1] == '*':
 			end := bytes.Index(out[i+2:], []byte("*/"))
 			if end < 0 {
-				return data // not closed: an error like any other
+				return data // the comment is not closed; the parser reports an error
 			}
 			for end += i + 4; i < end; i++ {
 				if out[i] != '\n' && out[i] != '\r' {
@@ -109,8 +109,8 @@ func WithoutComments(data []byte) []byte {
 	return out
 }
 
-// withoutSurrogates replaces the escaped surrogate pairs of JSON, such as \ud83d\ude00, by their characters. YAML does
-// not know pairs, and Python's json.dumps writes each character beyond U+FFFF as one.
+// withoutSurrogates replaces escaped surrogate pairs in JSON, such as \ud83d\ude00, by their characters. YAML does not
+// support such pairs, but Python's json.dumps writes each character beyond U+FFFF as a pair.
 func withoutSurrogates(data []byte) []byte {
 	if !surrogate().Match(data) || len(data) > MaxBytes || !json.Valid(data) {
 		return data
@@ -128,7 +128,7 @@ func withoutSurrogates(data []byte) []byte {
 		}
 		if found := surrogate().Find(data[i:min(len(data), i+12)]); found != nil && bytes.HasPrefix(data[i:], found) {
 			var r string
-			if json.Unmarshal([]byte(`"`+string(found)+`"`), &r) == nil { // a lone half becomes U+FFFD
+			if json.Unmarshal([]byte(`"`+string(found)+`"`), &r) == nil { // half of a pair becomes U+FFFD
 				out, i = append(out, r...), i+len(found)
 				continue
 			}
@@ -203,14 +203,14 @@ func syntaxError(at *Node, data []byte, err error, s *Sink) {
 	s.Add(&n, "", message, hint)
 }
 
-// converter makes nodes of yaml nodes.
+// converter converts the nodes of the YAML library to nodes of this package.
 type converter struct {
 	src     *Source
 	sink    *Sink
 	open    map[*yaml.Node]bool // aliased nodes that are being expanded
 	aliases int
 	nodes   int
-	stop    bool // a bound was passed: give up
+	stop    bool // a bound was exceeded; stop converting
 }
 
 func (c *converter) at(y *yaml.Node) *Node { return &Node{Src: c.src, Line: y.Line, Col: y.Column} }
@@ -278,8 +278,8 @@ func (c *converter) checkTag(y *yaml.Node, path string, known ...string) bool {
 	return true
 }
 
-// mapping fills a map. A merge key (<<) at any position adds the keys of other maps that the map does not have
-// itself.
+// mapping converts a map. A merge key (<<) at any position adds those keys of other maps that the map itself does not
+// have.
 func (c *converter) mapping(n *Node, y *yaml.Node, path string, depth int) {
 	seen := make(map[string]*Node, len(y.Content)/2)
 	var merged []*yaml.Node

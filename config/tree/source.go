@@ -2,11 +2,11 @@ package tree
 
 import "slices"
 
-// Layer names the author of a part of the configuration. The layers form a floor:
-// a lower one is judged alone, and the strictest verdict of all layers wins.
+// Layer is the author of a part of the configuration. Each layer is judged separately, and the strictest verdict of all
+// layers wins.
 type Layer string
 
-// The layers, the most trusted first.
+// The layers, from the most trusted to the least trusted.
 const (
 	LayerAdmin   Layer = "admin"   // the administrator's file
 	LayerUser    Layer = "user"    // the user's own file
@@ -15,7 +15,7 @@ const (
 	LayerNone    Layer = ""        // a built-in default
 )
 
-// Rank orders the layers: 0 is the most trusted one.
+// Rank returns the position of a layer in this order. The most trusted layer has rank 0.
 func (l Layer) Rank() int {
 	if i := slices.Index([]Layer{LayerAdmin, LayerUser}, l); i >= 0 {
 		return i
@@ -25,18 +25,18 @@ func (l Layer) Rank() int {
 
 // Source is one file that was read.
 type Source struct {
-	Label   string // as errors name it
+	Label   string // name in errors
 	Path    string // absolute; empty for stdin
-	Dir     string // what relative paths in it are relative to
+	Dir     string // folder to which relative paths in the file refer
 	Order   int
-	Program string // of the program that the file belongs to, such as holodeck; empty: tenon
+	Program string // program to which the file belongs, such as holodeck; empty for tenon
 	Layer   Layer
-	Profile bool       // no file: the defaults of a profile, which the layer's file names
-	Vars    *Variables // of the layer; nil: the decoder's
-	Values  int        // the bound of its values; 0: maxNodes
+	Profile bool       // not a file: the defaults of a profile that a file of the layer names
+	Vars    *Variables // of the layer; if nil, the decoder's
+	Values  int        // bound of the number of values; if 0, maxNodes
 }
 
-// maxValues bounds the values of the file after the expansion of aliases.
+// maxValues bounds the number of values in the file, after aliases are expanded.
 func (s *Source) maxValues() int {
 	if s.Values > 0 {
 		return s.Values

@@ -15,10 +15,10 @@ import (
 type Variables struct {
 	Lookup func(string) (string, bool)
 	Dotenv map[string]string
-	Takes  map[string][]string // variable of the .env file → variables of the environment in its value
+	Takes  map[string][]string // variable of the .env file → environment variables that its value contains
 	Home   string
-	Lax    bool // an unset variable is an empty text, with a warning
-	Keep   bool // variables stay as they are written
+	Lax    bool // replace an unset variable by "" and add a warning
+	Keep   bool // keep variables as they are written
 	// Secret returns the value for ${secret:NAME}. If it is nil, the reference is kept.
 	Secret func(name string) string
 }
@@ -32,7 +32,8 @@ func (v *Variables) Get(name string) (string, bool) {
 	return s, ok
 }
 
-// Behind returns the names together with the variables of the environment that the .env file puts into their values.
+// Behind returns the names, together with the names of environment variables that their values in the .env file
+// contain.
 func (v *Variables) Behind(names []string) []string {
 	out := slices.Clone(names)
 	for _, name := range names {
@@ -43,8 +44,8 @@ func (v *Variables) Behind(names []string) []string {
 	return out
 }
 
-// Expand replaces ${VAR}, ${VAR:-default} and $$ in one pass; a $ before
-// anything else stays. It returns "" where a variable cannot be resolved.
+// Expand replaces ${VAR}, ${VAR:-default} and $$ in one pass. It keeps any other $. It returns "" if a variable cannot
+// be resolved.
 func (v *Variables) Expand(s string, n *Node, path string, sink *Sink) string {
 	if v.Keep || !strings.Contains(s, "$") {
 		return s
@@ -107,7 +108,7 @@ func (v *Variables) Expand(s string, n *Node, path string, sink *Sink) string {
 	}
 }
 
-// Resolve makes a path absolute, seen from the folder of its file.
+// Resolve makes a path absolute. A relative path refers to the folder of its file.
 func (v *Variables) Resolve(p string, src *Source) string {
 	switch {
 	case p == "":
@@ -130,7 +131,7 @@ func IsVariable(s string) bool {
 	return s != ""
 }
 
-// IsName reports whether an entry of a section may have a name.
+// IsName reports whether a text is a valid name for an entry of a section.
 func IsName(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false

@@ -15,15 +15,15 @@ type driver struct {
 	e      *Engine
 	clock  runClock
 	id     string
-	alone  bool // only settles a signal
-	handed bool // began while the engine handed over: another engine works on the run
+	alone  bool // the driver was started only to settle signals
+	handed bool // began while the engine handed over, so another engine drives the run
 	topic  *topic
 
 	ready   chan struct{} // closed when Start may return
 	failed  error         // valid once ready is closed
 	gone    chan struct{} // closed when the driver is dropped
 	poke    chan struct{} // wakes the driver to read the inbox
-	letters []letter      // guarded by e.mu
+	letters []letter      // senders that wait; guarded by e.mu
 	mailed  atomic.Bool   // letters is not empty
 	release func()        // releases the lease
 
@@ -56,11 +56,11 @@ type driver struct {
 	asked     int                         // number of open questions
 
 	unstored  []unstored // results since the last write
-	reclaimed bool       // the results of the driver before are recorded, but not stored
+	reclaimed bool       // the results of the previous driver are recorded, but not stored
 
 	do     context.Context // context of the commands in flight
 	stop   context.CancelFunc
-	halted error // of the driver before, in this process
+	halted error // error of the previous driver in this process
 	ending bool  // the run was cancelled or has ended: an error now means an unknown outcome
 	timer  <-chan time.Time
 	due    time.Time
@@ -143,12 +143,12 @@ func (d *driver) halt(err error) {
 	switch {
 	case d.e.ctx.Err() != nil:
 		err = errClosed(d.id)
-	case d.e.draining.Load(): // err already says so
+	case d.e.draining.Load(): // the caller knows the reason
 	default:
 		d.e.c.Logger.Error("run stopped after an error; it can be resumed", "run", d.id, "error", err,
 			"results_in_memory", d.keep())
 	}
-	if !d.handed { // its followers wait for the other engine
+	if !d.handed { // otherwise the followers wait for the other engine
 		d.e.mu.Lock()
 		d.e.halted.put(d.id, err) // kept for followers, because the next owner may already be working
 		d.e.mu.Unlock()
@@ -185,7 +185,7 @@ func (d *driver) loop() error {
 			p.starts, p.due = nil, time.Time{}
 		}
 		if len(p.starts) > 0 {
-			if d.e.ctx.Err() != nil { // a command ended because the engine closes: it is not sent again
+			if d.e.ctx.Err() != nil { // a command ended because the engine is closing; do not repeat it
 				return errClosed(d.id)
 			}
 			if err := d.launch(p.starts); err != nil {
@@ -199,7 +199,8 @@ func (d *driver) loop() error {
 	}
 }
 
-// leave ends the work on a run while the engine drains. A new run is stored first, if another engine continues it.
+// leave stops driving a run while the engine drains. If another engine takes over a new run, leave stores the run
+// first.
 func (d *driver) leave() error {
 	if d.create != nil && d.handed {
 		d.row.State = tenon.RunWorking
@@ -253,7 +254,7 @@ func (d *driver) plan() (*plan, error) {
 	}
 }
 
-// dueAt schedules another look at the run at t, unless t is zero.
+// dueAt makes the driver plan again at the time t, unless t is zero.
 func (p *plan) dueAt(t time.Time) {
 	if !t.IsZero() && (p.due.IsZero() || t.Before(p.due)) {
 		p.due = t
@@ -267,7 +268,7 @@ func (d *driver) consider(p *plan, c tenon.Command) {
 	if s := d.steps[c.Step]; c.After > 0 && s != nil {
 		now := d.clock.Now()
 		if due := s.last.Add(c.After); due.After(now) {
-			if most := now.Add(c.After); due.After(most) { // the clock was set back since the event
+			if most := now.Add(c.After); due.After(most) { // the clock was set back after the event
 				s.last, due = now, most
 			}
 			p.dueAt(due)

@@ -37,8 +37,8 @@ type Config struct {
 	Grace time.Duration
 }
 
-// Engine drives runs in this process. It implements [engine.Engine]. It acts on journals
-// only that the store knows for the user's own: see [store.OwnOnly].
+// Engine drives runs in this process. It implements [engine.Engine]. It acts only on journals that the store recognizes
+// as written by the user; see [store.OwnOnly].
 type Engine struct {
 	c      Config
 	ctx    context.Context // ends with Close
@@ -89,7 +89,7 @@ func New(c Config) (*Engine, error) {
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, spec engine.Spec) error {
-	ctx = store.OwnOnly(ctx) // whatever is read here is acted on
+	ctx = store.OwnOnly(ctx) // the engine acts on the journals that it reads
 	id := spec.Run.ID
 	if id == "" {
 		return tenon.Errorf(tenon.CodeInvalid, "a run needs an id")
@@ -139,8 +139,8 @@ func (e *Engine) start(ctx context.Context, d *driver, spec engine.Spec) error {
 // patience is how long Start waits for a lease. A process that only settles a signal holds the lease briefly.
 const patience = 50 * time.Millisecond
 
-// claim makes this engine work on a run, or returns the driver that already does. Alone reports that the
-// driver will only settle a signal.
+// claim creates a driver for a run, or returns the driver that this engine already has for it. mine reports whether the
+// driver is new. If alone is set, the new driver will only settle signals.
 func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -169,8 +169,8 @@ func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) 
 	return d, true, nil
 }
 
-// drop stops working on a run: it releases the lease and forgets the state. Followers get the last events, or
-// look at the store if there are none.
+// drop stops driving a run: it releases the lease and forgets the state. Followers get the events last. If there are
+// none, they check the store.
 func (e *Engine) drop(d *driver, last ...tenon.Event) {
 	e.mu.Lock()
 	if d.release != nil {
@@ -199,7 +199,7 @@ func (e *Engine) drop(d *driver, last ...tenon.Event) {
 	e.wg.Done()
 }
 
-// works counts a driver as working, unless it only settles a signal.
+// works counts a driver as working, unless it was started only to settle signals.
 func (e *Engine) works(d *driver, who tenon.Principal) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -211,7 +211,7 @@ func (e *Engine) works(d *driver, who tenon.Principal) {
 	e.working++
 }
 
-// uncount reverses works. The caller holds the lock.
+// uncount undoes works. The caller holds the lock.
 func (e *Engine) uncount(d *driver) {
 	if !d.counted {
 		return
@@ -223,14 +223,15 @@ func (e *Engine) uncount(d *driver) {
 	}
 }
 
-// AtWork returns the number of runs that this engine works on: own counts the runs of one principal.
+// AtWork returns how many runs this engine drives. own counts only the runs of the principal who, and all counts all
+// runs.
 func (e *Engine) AtWork(who tenon.Principal) (own, all int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.atWork[who], e.working
 }
 
-// WorksFor returns the principal of a run if this engine works on it.
+// WorksFor returns the principal of a run if this engine drives it.
 func (e *Engine) WorksFor(id string) (who tenon.Principal, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -311,8 +312,8 @@ func (e *Engine) Drain(ctx context.Context) {
 	}
 }
 
-// HandOver is Drain for an engine whose runs another one on the same store continues. Until Close, Start still stores
-// new runs, and leaves them to the other engine.
+// HandOver is Drain for an engine whose runs another engine on the same store takes over. Until Close, Start still
+// stores new runs, but it leaves them to the other engine.
 func (e *Engine) HandOver(ctx context.Context) {
 	e.handing.Store(true)
 	e.Drain(ctx)
@@ -413,8 +414,8 @@ func (h *halts) forget(id string) {
 	}
 }
 
-// Leave records why no process resumes a run at present. Its followers in this process end with the error, until this
-// process works on the run again.
+// Leave records the reason why no process resumes a run at present. Followers in this process end with this error until
+// the engine drives the run again.
 func (e *Engine) Leave(run string, err error) {
 	e.mu.Lock()
 	if d := e.owned[run]; d == nil || d.alone {
@@ -456,9 +457,9 @@ func (realClock) Now() time.Time                         { return time.Now() }
 func (c realClock) Elapsed() time.Duration               { return time.Since(c.begun) } // monotonic
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// runClock is the time of a run while a driver works on it: the time when the driver began, and the time elapsed since
-// then. So a jump of the system's clock does not use up the time limit of a run. Times of events can differ from the
-// system's clock after such a jump, until the next driver of the run begins.
+// runClock is the clock of a run. Its time is the time when the driver began, plus the time elapsed since then. A
+// change of the system's clock therefore does not use up the time limit of a run. After such a change, times of events
+// can differ from the system's clock until the next driver of the run begins.
 type runClock struct {
 	engine.Clock
 	began time.Time

@@ -70,7 +70,7 @@ func (d *driver) carryOut(t task) {
 	})
 }
 
-// landed counts the goroutine of a result as idle.
+// landed counts the goroutine that returned a result as idle.
 func (d *driver) landed(r result) result {
 	d.idle++
 	return r
@@ -139,7 +139,8 @@ func (d *driver) checkEvents(step string, events []tenon.Event) error {
 	return tenon.Errorf(tenon.CodeInternal, "run %s: the executor returned no event of step %s", d.id, step)
 }
 
-// doubt records that the outcome of an attempt is unknown or that the attempt was interrupted.
+// doubt ends an attempt without a known result. It records the attempt as interrupted if it is safe to repeat,
+// otherwise as unknown.
 func (d *driver) doubt(name string) error {
 	s := d.steps[name]
 	if s == nil || !s.open {
@@ -187,7 +188,7 @@ func (d *driver) settleFlights(each func(result)) {
 			each(d.landed(r))
 		case n := <-d.notes:
 			d.jot(n)
-			for _, stored := range d.noted { // the events are recorded, but the senders must not wait for the write
+			for _, stored := range d.noted { // the senders must not wait for the next write
 				stored <- errOver(d.id, n.flight.step)
 			}
 			d.noted = nil

@@ -13,9 +13,9 @@ const (
 	// maxQueue bounds the queue of a follower. Beyond it, live events are dropped and stored ones are read from the
 	// store.
 	maxQueue = 1024
-	// maxPartial bounds the text of a step in flight that is kept for followers that join, in bytes.
+	// maxPartial bounds the text of a step in flight that is kept for new followers, in bytes.
 	maxPartial = 1 << 20
-	// foldAt is the number of deltas that are folded into one.
+	// foldAt is the number of deltas after which they are combined into one.
 	foldAt = 256
 	// maxEarly is the number of events kept of a run that began in this process. They serve followers from the
 	// beginning, such as the caller of Start.
@@ -77,9 +77,9 @@ func (h *hub) leave(t *topic) {
 	}
 }
 
-// follow adds a follower that has the events up to after. The follower first gets the kept events after that
-// number and the text of steps in flight. Base is the last event that the follower will not get from the hub.
-// Whole reports that base equals after, so that the store has no further events.
+// follow adds a follower that already has the events up to after. The follower first gets the kept events after that
+// number, and the text of the steps in flight. base is the number of the last event that the hub does not deliver.
+// whole reports that base equals after, so that the follower need not read the store.
 func (t *topic) follow(after uint64) (f *follower, base uint64, whole bool) {
 	f = &follower{wake: make(chan struct{}, 1)}
 	t.mu.Lock()
@@ -106,7 +106,7 @@ func (t *topic) unfollow(f *follower) {
 	delete(t.followers, f)
 }
 
-// publish passes on stored events, or the live event of a run at rest.
+// publish passes stored events, or the live event of a run at rest, to the followers.
 func (t *topic) publish(events ...tenon.Event) {
 	if len(events) == 0 {
 		return
@@ -127,7 +127,7 @@ func (t *topic) publish(events ...tenon.Event) {
 	}
 }
 
-// keep keeps a stored event while the topic has all events of the run and they are few.
+// keep keeps a stored event if the topic has all events of the run and there are not too many.
 func (t *topic) keep(e tenon.Event) {
 	if e.Seq == uint64(len(t.early))+1 && e.Seq <= maxEarly {
 		t.early = append(t.early, e)
@@ -136,7 +136,7 @@ func (t *topic) keep(e tenon.Event) {
 	}
 }
 
-// live passes on a live event and keeps its text.
+// live passes a live event to the followers and keeps its text.
 func (t *topic) live(e tenon.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,7 +178,7 @@ func (p *partial) add(e tenon.Event) {
 	}
 }
 
-// fold combines the deltas of each kind into one.
+// fold combines all deltas of one kind into one.
 func (p *partial) fold() {
 	if len(p.deltas) < 2 {
 		return
@@ -248,7 +248,7 @@ func (f *follower) ring() {
 // maxSpare is the capacity up to which a follower reuses the slice of a batch.
 const maxSpare = 8
 
-// take returns the queued events, and whether to check the store. Before is the last batch; take reuses its
+// take returns the queued events, and whether the store must be checked. before is the previous batch; take reuses its
 // slice if it is small.
 func (f *follower) take(before []tenon.Event) (events []tenon.Event, lagged bool) {
 	clear(before)

@@ -32,7 +32,7 @@ func (d *driver) acquire(ctx context.Context, patience time.Duration) (bool, err
 	}
 }
 
-// open builds the core: of a new run from its spec, of an existing run from its journal.
+// open creates the core. An existing run is folded from its journal, and a new run begins with the spec.
 func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
 	if !spec.Fresh {
 		row, err := d.e.c.Store.Run(ctx, d.id)
@@ -62,7 +62,7 @@ func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
 	return d.record(tenon.Event{Kind: tenon.EventRun, Data: data})
 }
 
-// load folds the journal of a run, and ends the attempts that its last owner left in flight.
+// load folds the journal of a run, and ends the attempts that the previous owner left in flight.
 func (d *driver) load(ctx context.Context, row tenon.Run) error {
 	d.row = row
 	d.e.works(d, row.Principal)
@@ -100,8 +100,8 @@ func (d *driver) load(ctx context.Context, row tenon.Run) error {
 	return d.recover()
 }
 
-// recover records the results that this process still has. Then it ends the attempts whose process has died, in journal
-// order.
+// recover records the results that this process has in memory. Then it ends the remaining attempts, whose process has
+// died, in the order of the journal.
 func (d *driver) recover() error {
 	if err := d.expireQuestions("", "the process that asked has ended"); err != nil {
 		return err

@@ -89,7 +89,7 @@ func errOver(run, step string) error {
 	return tenon.Errorf(tenon.CodeConflict, "run %s: step %s has ended", run, step)
 }
 
-// jot records the events of a running command. The sender is notified after the next write.
+// jot records the events of a running command. Its sender gets the result after the next write.
 func (d *driver) jot(n note) {
 	f := d.flights[n.flight.step]
 	if f != n.flight {
@@ -111,7 +111,8 @@ func (d *driver) jot(n note) {
 	d.noted = append(d.noted, n.stored)
 }
 
-// tell delivers stored events to the senders and questions that wait for them.
+// tell sends stored events to the receivers that wait for the end of a question. It also notifies the senders of
+// recorded events.
 func (d *driver) tell(events []tenon.Event) {
 	for _, stored := range d.noted {
 		stored <- nil
@@ -128,7 +129,7 @@ func (d *driver) tell(events []tenon.Event) {
 	}
 }
 
-// dismiss returns an error to the senders that wait for the next write.
+// dismiss sends an error to the senders that wait for the next write.
 func (d *driver) dismiss(err error) {
 	for _, stored := range d.noted {
 		stored <- err
@@ -136,7 +137,7 @@ func (d *driver) dismiss(err error) {
 	d.noted = nil
 }
 
-// expireQuestions records the end of the open questions of a step, or of all steps for "".
+// expireQuestions records the expiry of the open questions of a step. If step is "", it does so for all steps.
 func (d *driver) expireQuestions(step, reason string) error {
 	if d.asked == 0 {
 		return nil

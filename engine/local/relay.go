@@ -12,23 +12,23 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// A run may be followed in another process than the one that works on it. Stored events are read from the store there.
-// Live events are relayed, if the store can do that (see [store.Live]):
+// A process may follow a run that another process drives. It reads stored events from the store. Live events are
+// relayed if the store supports it (see [store.Live]):
 //
 //	driver ─► topic ─► relay ─► store.Live ─► feed ─► topic of the other process ─► its followers
 //
 // The relay is a follower of the topic like any other, so that its first events are the text of the steps in flight.
 
 const (
-	// relayEvery is how often live events are passed on; the events of this time are combined.
+	// relayEvery is the interval at which live events are passed on. The events of one interval are combined.
 	relayEvery = 40 * time.Millisecond
-	// relayLook is how often the relay looks for followers without a hint.
+	// relayLook is the interval at which the relay looks for followers if the store does not report them.
 	relayLook = 500 * time.Millisecond
-	// relayTime bounds one pass, so that a database without an answer does not hold up the next one for long.
+	// relayTime bounds one pass, so that a database that does not respond delays the next pass only for a short time.
 	relayTime = 2 * time.Second
 )
 
-// liveStore returns the store's part for live events, or nil if it carries none.
+// liveStore returns the store as a [store.Live], or nil if it does not support live events.
 func (e *Engine) liveStore() store.Live {
 	l, ok := e.c.Store.(store.Live)
 	if !ok || l.Wake() == nil {
@@ -37,7 +37,7 @@ func (e *Engine) liveStore() store.Live {
 	return l
 }
 
-// relayed is a follower in another process.
+// relayed is the queue of the live events for a follower in another process.
 type relayed struct {
 	topic *topic
 	queue *follower
@@ -80,7 +80,7 @@ func (e *Engine) relay(l store.Live) {
 	}
 }
 
-// refresh adds the feeds of new followers and removes the feeds of others.
+// refresh adds feeds for new followers, and removes the feeds of followers that have left.
 func (e *Engine) refresh(l store.Live, feeds map[store.LiveFollower]relayed, drop func(store.LiveFollower)) {
 	e.mu.Lock()
 	idle := len(e.owned) == 0
@@ -91,7 +91,7 @@ func (e *Engine) refresh(l store.Live, feeds map[store.LiveFollower]relayed, dro
 		defer stop()
 		var err error
 		if list, err = l.Followed(ctx); err != nil {
-			return // the next look finds them
+			return // the next refresh tries again
 		}
 	}
 	there := make(map[store.LiveFollower]bool, len(list))
@@ -130,7 +130,7 @@ func (e *Engine) pass(l store.Live, feeds map[store.LiveFollower]relayed) {
 	}
 }
 
-// combine returns the live events of a queue. Deltas of one kind that follow each other become one.
+// combine returns the live events of a queue. Consecutive deltas of one kind are combined into one.
 func combine(queued []tenon.Event) []tenon.Event {
 	var out []tenon.Event
 	var delta engine.Delta // of the last event of out, if its Kind is set
@@ -156,7 +156,7 @@ func combine(queued []tenon.Event) []tenon.Event {
 	return out
 }
 
-// feeds are the runs of other processes that are followed here.
+// feeds contains the runs of other processes that this process follows.
 type feeds struct {
 	mu   sync.Mutex
 	runs map[string]*feed
@@ -167,8 +167,8 @@ type feed struct {
 	stop context.CancelFunc
 }
 
-// feed passes the live events of a run, on which another process works, to the topic of this process until the
-// returned function is called.
+// feed follows a run that another process drives. It passes the live events of the run to the topic of this process
+// until leave is called.
 func (e *Engine) feed(run string) (leave func()) {
 	l := e.liveStore()
 	if l == nil {
@@ -203,7 +203,7 @@ func (e *Engine) feed(run string) (leave func()) {
 	}
 }
 
-// begin starts the goroutine of a feed. The caller has the lock of the engine, which is not closed.
+// begin starts the goroutine of a feed. The caller holds the lock of the engine, which is not closed.
 func (e *Engine) begin(l store.Live, run string) *feed {
 	ctx, stop := context.WithCancel(e.ctx)
 	t := e.hub.join(run)
@@ -219,8 +219,8 @@ func (e *Engine) begin(l store.Live, run string) *feed {
 	return &feed{stop: stop}
 }
 
-// elsewhere passes on a live event of another process. The text of earlier steps is forgotten, because nothing reports
-// their end here.
+// elsewhere passes on a live event of another process. It drops the text of earlier steps, because nothing reports the
+// end of these steps in this process.
 func (t *topic) elsewhere(e tenon.Event) {
 	if e.Kind == engine.LiveDelta {
 		t.mu.Lock()

@@ -52,7 +52,8 @@ func (e *Engine) Signal(ctx context.Context, run string, s engine.Signal) (tenon
 		Time: e.c.Clock.Now().UTC()}, e.settleAlone)
 }
 
-// admit refuses a signal that the run does not wait for, or returns the event that has already decided it.
+// admit refuses a signal for which the run does not wait. If an earlier event has decided the signal, it returns that
+// event.
 func (e *Engine) admit(ctx context.Context, run string, s engine.Signal) (event tenon.Event, decided bool, err error) {
 	row, err := e.c.Store.Run(ctx, run)
 	if err != nil {
@@ -104,8 +105,8 @@ func (e *Engine) Cancel(ctx context.Context, run, reason string) error {
 	return err
 }
 
-// send stores a signal in the inbox and waits until the run's owner has settled it. If there is no owner,
-// only this engine takes the run and calls.
+// send stores a signal in the inbox and waits until the run's owner has settled it. If the run has no owner, this
+// engine takes its lease and calls alone.
 func (e *Engine) send(ctx context.Context, s store.Signal,
 	alone func(context.Context, *driver) error) (tenon.Event, error) {
 	if _, err := e.c.Store.PutSignal(ctx, s); err != nil {
@@ -161,7 +162,7 @@ func (e *Engine) send(ctx context.Context, s store.Signal,
 	}
 }
 
-// nameOwner logs which process a sender waits for.
+// nameOwner logs the process for which a sender waits.
 func (e *Engine) nameOwner(s store.Signal) {
 	owner := "another process"
 	if h, ok := e.c.Store.(store.LeaseHolders); ok {
@@ -173,8 +174,8 @@ func (e *Engine) nameOwner(s store.Signal) {
 		"stored, and counts when the run resumes", "run", s.Run, "kind", s.Kind)
 }
 
-// won returns the event that settled a signal. It returns an error if the run had ended or the core refused
-// the signal; sending it again does not change that.
+// won returns the event that settled a signal. If the run had ended, or if the core refused the signal, it returns an
+// error. Sending the signal again would have the same result.
 func (e *Engine) won(ctx context.Context, s store.Signal, seq uint64) (tenon.Event, error) {
 	event, err := e.event(ctx, s.Run, seq)
 	if err == nil && event.Kind == tenon.EventDone {
@@ -326,8 +327,8 @@ func (d *driver) take(ctx context.Context, s store.Signal) error {
 // maxRefused bounds the refused signals that an engine remembers.
 const maxRefused = 1000
 
-// refuse remembers why the core refused a signal, for its senders in this process: the store only has the number of
-// the event after which it was settled.
+// refuse records why the core refused a signal. Senders in this process need the reason, because the store has only the
+// number of the event after which the signal was settled.
 func (e *Engine) refuse(id string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -337,15 +338,15 @@ func (e *Engine) refuse(id string, err error) {
 	e.refused[id] = err
 }
 
-// refusal returns why the core refused a signal, or nil if it did not.
+// refusal returns the reason why the core refused a signal, or nil if the core did not refuse it.
 func (e *Engine) refusal(id string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.refused[id]
 }
 
-// decided returns the number of the event that makes a signal void, or 0. It asks whether the core waits for
-// the step now, because a step may ask again after an answer.
+// decided returns the number of the event that makes a signal void, or 0 if there is none. It asks the core whether it
+// waits for the step at present, because a step may ask again after an answer.
 func (d *driver) decided(ctx context.Context, s store.Signal) (uint64, error) {
 	switch {
 	case s.Step == "" && d.row.State.Ended() && (s.Kind != tenon.EventRetry || d.retried):
@@ -380,7 +381,7 @@ func (d *driver) decided(ctx context.Context, s store.Signal) (uint64, error) {
 	return d.seq, nil
 }
 
-// takeLetters removes and returns the senders that wait in this process.
+// takeLetters removes and returns the waiting senders in this process.
 func (d *driver) takeLetters() []letter {
 	if !d.mailed.Swap(false) {
 		return nil
@@ -392,7 +393,7 @@ func (d *driver) takeLetters() []letter {
 	return l
 }
 
-// answer sends the winning event to a sender. A signal that is not settled yet is queued again.
+// answer sends the winning event to a sender. If the signal is not settled yet, the sender is queued again.
 func (d *driver) answer(ctx context.Context, l letter) {
 	if err := d.e.refusal(l.id); err != nil {
 		l.reply <- outcome{err: err}

@@ -6,14 +6,15 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// The bounds of the results that an engine keeps in memory because the store could not be written. The runs that
-// stopped first lose theirs first. A lost result is reported as unknown, as after the death of the process.
+// The bounds of the results that an engine keeps in memory while the store cannot be written. If there are more, the
+// results of the runs that stopped first are dropped. A dropped result is reported as unknown, as after the death of
+// the process.
 const (
 	maxUnstoredRuns  = 1024
 	maxUnstoredBytes = 64 << 20
 )
 
-// unstored is what an attempt returned while the store could not be written.
+// unstored is the result of an attempt that ended while the store could not be written.
 type unstored struct {
 	step    string
 	attempt int
@@ -27,9 +28,9 @@ func (u unstored) size() (n int) {
 	return n
 }
 
-// unstoredRun is what is kept of a run.
+// unstoredRun contains the results of a run that are not stored.
 type unstoredRun struct {
-	created time.Time // tells a run from a later one of the same id
+	created time.Time // distinguishes the run from a later run with the same id
 	results []unstored
 	size    int // bytes
 }
@@ -74,8 +75,8 @@ func (u *unstoredRuns) forget(id string) {
 	}
 }
 
-// keep keeps the results that this driver could not store, for the next driver of the run in this process. It returns
-// their number.
+// keep keeps the results that this driver could not store. The next driver of the run in this process records them. It
+// returns the number of results.
 func (d *driver) keep() int {
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()
@@ -83,8 +84,8 @@ func (d *driver) keep() int {
 	return len(d.e.unstored.runs[d.id].results)
 }
 
-// reclaim records the results that the driver before could not store. A result counts only while the journal shows its
-// attempt as begun: otherwise it was stored after all, or another process has continued the run.
+// reclaim records the results that the previous driver could not store. A result is recorded only if its attempt is
+// still open in the journal. Otherwise it was stored after all, or another process has continued the run.
 func (d *driver) reclaim() error {
 	d.e.mu.Lock()
 	run, ok := d.e.unstored.runs[d.id]
@@ -100,7 +101,7 @@ func (d *driver) reclaim() error {
 		}
 		if err := d.record(r.events...); err != nil {
 			d.e.mu.Lock()
-			d.e.unstored.forget(d.id) // the next driver must not fail, too
+			d.e.unstored.forget(d.id) // otherwise the next driver would fail, too
 			d.e.mu.Unlock()
 			return err
 		}
@@ -109,7 +110,7 @@ func (d *driver) reclaim() error {
 	return nil
 }
 
-// settled forgets the results that are now stored.
+// settled drops the kept results, because they are stored now.
 func (d *driver) settled() {
 	clear(d.unstored)
 	d.unstored = d.unstored[:0]

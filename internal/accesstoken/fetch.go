@@ -25,8 +25,9 @@ const (
 	maxRedirects = 3
 )
 
-// CheckURL says what is wrong with the address of an issuer, of its keys or of a protected resource, or "" if nothing
-// is. It must be https, or http on loopback, without user, query and fragment (RFC 8414, section 2).
+// CheckURL describes what is wrong with the address of an issuer, of its keys or of a protected resource. It returns ""
+// for a valid address. The address must be https, or http on loopback, without user, query and fragment (RFC 8414,
+// section 2).
 func CheckURL(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -79,7 +80,8 @@ func fetchKeys(ctx context.Context, client *http.Client, i Issuer) (keys []jose.
 	return parseKeys(text)
 }
 
-// discover returns the jwks_uri of an issuer's metadata: of OAuth (RFC 8414), or of OpenID Connect in either place.
+// discover returns the jwks_uri in an issuer's metadata. It tries the metadata of OAuth (RFC 8414), and then both
+// places of OpenID Connect.
 func discover(ctx context.Context, client *http.Client, issuer string) (string, error) {
 	u, err := url.Parse(issuer)
 	if err != nil {

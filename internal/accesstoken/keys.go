@@ -31,11 +31,11 @@ const (
 	minRSA = 2048
 )
 
-// Keys has the public keys of issuers. The zero value is usable. It is safe for concurrent use.
+// Keys contains the public keys of issuers. The zero value is usable. It is safe for concurrent use.
 type Keys struct {
-	// Now returns the time; nil means [time.Now].
+	// Now returns the time. If nil, it is [time.Now].
 	Now func() time.Time
-	// Logger receives why keys are not available, which clients do not learn. Nil discards.
+	// Logger logs why keys are not available. Clients do not get this reason. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	mu     sync.Mutex
@@ -43,15 +43,15 @@ type Keys struct {
 	client *http.Client
 }
 
-// source names a set of keys.
+// source identifies a set of keys.
 type source struct{ issuer, jwks string }
 
-// keySet has the keys of one issuer.
+// keySet contains the keys of one issuer.
 type keySet struct {
 	mu      sync.Mutex
 	keys    []jose.JSONWebKey
-	loaded  time.Time // the keys arrived
-	tried   time.Time // the last fetch began
+	loaded  time.Time // time when the keys arrived
+	tried   time.Time // time when the last fetch began
 	err     error     // of the last fetch
 	loading chan struct{}
 }
@@ -69,7 +69,7 @@ func (k *Keys) log(text, issuer string, err error) {
 	}
 }
 
-// Keep drops the keys of all other issuers. Call it when the configuration changes.
+// Keep drops the keys of all issuers that are not in the list. Call it when the configuration changes.
 func (k *Keys) Keep(issuers []Issuer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -95,8 +95,8 @@ func (k *Keys) set(i Issuer) (*keySet, *http.Client) {
 	return s, k.client
 }
 
-// find returns the keys of an issuer that a token with this key id and algorithm may be signed with, and fetches them
-// if needed. Errors: auth_required if the issuer has no such key, unreachable if its keys are not available.
+// find returns the keys of an issuer with which a token with this key id and algorithm may be signed. It fetches them
+// if necessary. Errors: auth_required if the issuer has no such key, unreachable if its keys are not available.
 func (k *Keys) find(ctx context.Context, i Issuer, id, algorithm string) ([]jose.JSONWebKey, error) {
 	s, client := k.set(i)
 	for {
@@ -149,7 +149,8 @@ func (k *Keys) find(ctx context.Context, i Issuer, id, algorithm string) ([]jose
 	}
 }
 
-// matching returns the keys for a key id and an algorithm. A token without a key id needs an issuer with one such key.
+// matching returns the keys with a key id that fit an algorithm. If the token has no key id, there must be only one
+// such key.
 func matching(keys []jose.JSONWebKey, id, algorithm string) []jose.JSONWebKey {
 	var found []jose.JSONWebKey
 	for _, key := range keys {
@@ -177,7 +178,8 @@ func fits(key jose.JSONWebKey, algorithm string) bool {
 	return false
 }
 
-// parseKeys reads a JSON Web Key Set. Keys of unknown types, of encryption, and keys that are not public are left out.
+// parseKeys reads a JSON Web Key Set. It omits keys of unknown types, keys for encryption, and keys that are not
+// public.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

@@ -47,7 +47,8 @@ type Token struct {
 	Expires         time.Time
 }
 
-// claims are the claims that count. Scope is a text of OAuth (RFC 8693, section 4.2), Scp the form of some providers.
+// claims are the relevant claims of a token. Scope is the string of OAuth (RFC 8693, section 4.2), Scp the claim that
+// some providers use instead.
 type claims struct {
 	jwt.Claims
 	Scope        string          `json:"scope"`
@@ -55,7 +56,7 @@ type claims struct {
 	Confirmation json.RawMessage `json:"cnf"`
 }
 
-// Check checks a token for an audience. Issuers are the accepted issuers. Errors: auth_required for a token that is not
+// Check checks a token for an audience. issuers are the accepted issuers. Errors: auth_required for a token that is not
 // accepted, unreachable if the keys of its issuer are not available.
 func (k *Keys) Check(ctx context.Context, issuers []Issuer, token, audience string) (Token, error) {
 	if len(token) > maxToken {
@@ -98,7 +99,7 @@ func (k *Keys) Check(ctx context.Context, issuers []Issuer, token, audience stri
 	return k.accept(c, issuers[i], audience)
 }
 
-// accept checks claims whose signature is right.
+// accept checks the claims of a token with a valid signature.
 func (k *Keys) accept(c claims, i Issuer, audience string) (Token, error) {
 	now := k.now()
 	switch {
@@ -135,8 +136,9 @@ func (k *Keys) accept(c claims, i Issuer, audience string) (Token, error) {
 	return Token{Issuer: i.URL, Subject: c.Subject, Scopes: scopes, Expires: c.Expiry.Time().Add(leeway)}, nil
 }
 
-// isAccessType reports whether the type of a token may be of an access token: at+jwt (RFC 9068), or none or JWT, which
-// many providers write. Other JWTs of the same issuer and audience, such as logout tokens, have their own types.
+// isAccessType reports whether a token may be an access token according to its type. The type is at+jwt (RFC 9068),
+// JWT, or missing; many providers use one of the last two. Other JWTs of the same issuer and audience, such as logout
+// tokens, have other types.
 func isAccessType(head jose.Header) bool {
 	typ, ok := head.ExtraHeaders[jose.HeaderType]
 	if !ok {
@@ -147,7 +149,7 @@ func isAccessType(head jose.Header) bool {
 	return text == "jwt" || text == "at+jwt"
 }
 
-// algorithms converts names of algorithms; nil means all.
+// algorithms converts names of algorithms. If the list is nil, it returns all accepted algorithms.
 func algorithms(names []string) []jose.SignatureAlgorithm {
 	if len(names) == 0 {
 		names = Algorithms()
@@ -161,7 +163,7 @@ func algorithms(names []string) []jose.SignatureAlgorithm {
 	return out
 }
 
-// refused is the error about a token that is not accepted. It never quotes the token.
+// refused returns the error about a token that is not accepted. It never contains the token.
 func refused(format string, args ...any) error {
 	return tenon.Errorf(tenon.CodeAuth, "the access token is refused: "+format, args...)
 }

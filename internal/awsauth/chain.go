@@ -20,16 +20,16 @@ import (
 const (
 	renewBefore = 5 * time.Minute // credentials are renewed this long before they expire
 	fetchTime   = 30 * time.Second
-	localTime   = 2 * time.Second // for the addresses of a container or an instance
+	localTime   = 2 * time.Second // for requests to the addresses of a container or an instance
 	maxAnswer   = 1 << 20         // bytes of an answer, and of a file
-	maxSources  = 5               // roles that profiles refer to in turn
+	maxSources  = 5               // profiles that refer to each other
 )
 
 // Config configures a [Chain].
 type Config struct {
 	// Profile is a profile of the shared files. If set, the keys in the environment are not used.
 	Profile string
-	// Region is the region of the requests. If empty, the environment and the profile are asked.
+	// Region is the region of the requests. If empty, the region of the environment or of the profile is used.
 	Region string
 	// LookupEnv reads environment variables. If nil, it is os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
@@ -51,7 +51,7 @@ type Chain struct {
 	kept Credentials
 }
 
-// New returns the chain of a configuration. It reads nothing yet.
+// New returns the chain of a configuration. It does not read any credentials yet.
 func New(cfg Config) *Chain {
 	if cfg.LookupEnv == nil {
 		cfg.LookupEnv = os.LookupEnv
@@ -73,7 +73,7 @@ func New(cfg Config) *Chain {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// proxy returns the proxy of the environment, and none for link-local addresses.
+// proxy returns the proxy of the environment for a request. It returns nil for link-local addresses.
 func proxy(r *http.Request) (*url.URL, error) {
 	if ip := net.ParseIP(r.URL.Hostname()); ip != nil && ip.IsLinkLocalUnicast() {
 		return nil, nil
@@ -146,8 +146,8 @@ func (c *Chain) profile() string {
 // errNone means that a source is not configured.
 var errNone = errors.New("none")
 
-// find asks the sources in order. A source that is configured and fails ends the search: another source could be
-// another account.
+// find tries the sources in order. If a source is configured but fails, find returns its error. The next source could
+// belong to another account.
 func (c *Chain) find(ctx context.Context) (Credentials, error) {
 	sources := []func(context.Context) (Credentials, error){c.fromEnv, c.fromEnvToken, c.fromProfile,
 		c.fromContainer, c.fromInstance}
@@ -198,7 +198,7 @@ func (c *Chain) fromProfile(ctx context.Context) (Credentials, error) {
 	return c.ofProfile(ctx, files, c.profile(), maxSources)
 }
 
-// ofProfile returns the credentials of a profile. Profiles refer to each other at most left times.
+// ofProfile returns the credentials of a profile. left bounds how many further profiles may be followed.
 func (c *Chain) ofProfile(ctx context.Context, files sections, name string, left int) (Credentials, error) {
 	p := files.profile(name)
 	switch {

@@ -17,12 +17,13 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// sections are the sections of the shared files: "profile NAME" and "sso-session NAME". The keys are in lower case.
+// sections contains the sections of the shared files by name: "profile NAME" and "sso-session NAME". Keys are in lower
+// case.
 type sections map[string]map[string]string
 
 func (s sections) profile(name string) map[string]string { return s["profile "+name] }
 
-// shared reads the shared files. Keys of the credentials file take precedence. A missing file has no sections.
+// shared reads the shared files. Keys of the credentials file take precedence. A missing file counts as empty.
 func (c *Chain) shared() (sections, error) {
 	all := sections{}
 	for _, f := range []struct{ env, name string }{
@@ -51,8 +52,8 @@ func (c *Chain) shared() (sections, error) {
 	return all, nil
 }
 
-// parse reads a shared file. In the credentials file, section names are names of profiles. Lines that are no section
-// and no key, and the nested keys below a key, are skipped, as AWS's tools do.
+// parse reads a shared file. In the credentials file, section names are names of profiles. Like AWS's tools, it skips
+// lines that are neither a section nor a key, and nested keys.
 func parse(data []byte, credentials bool) sections {
 	out := sections{}
 	var keys map[string]string

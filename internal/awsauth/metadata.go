@@ -19,7 +19,7 @@ const (
 	ec2URL  = "http://169.254.169.254"
 )
 
-// fromContainer asks the address that a container's environment names.
+// fromContainer gets credentials from the address in a container's environment.
 func (c *Chain) fromContainer(ctx context.Context) (Credentials, error) {
 	address := c.env("AWS_CONTAINER_CREDENTIALS_FULL_URI")
 	if rel := c.env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); rel != "" {
@@ -62,7 +62,7 @@ func local(host string) bool {
 		host == "fd00:ec2::23")
 }
 
-// metadata reads the form of credentials that containers and instances answer with.
+// metadata reads credentials in the form in which containers and instances return them.
 func metadata(host string, data []byte) (Credentials, error) {
 	var k struct {
 		AccessKeyID     string `json:"AccessKeyId"`
@@ -76,8 +76,8 @@ func metadata(host string, data []byte) (Credentials, error) {
 	return keys(k.AccessKeyID, k.SecretAccessKey, k.Token, k.Expiration), nil
 }
 
-// fromInstance asks the metadata service of an EC2 instance (IMDSv2). Elsewhere the address does not answer, which
-// means that there are none.
+// fromInstance gets credentials from the metadata service of an EC2 instance (IMDSv2). If the address does not respond,
+// this machine is not an instance, and the error is errNone.
 func (c *Chain) fromInstance(ctx context.Context) (Credentials, error) {
 	if strings.EqualFold(c.env("AWS_EC2_METADATA_DISABLED"), "true") {
 		return Credentials{}, errNone

@@ -18,7 +18,7 @@ import (
 type Credentials struct {
 	AccessKey string
 	Secret    tenon.Secret
-	Token     tenon.Secret // of temporary credentials; zero for keys of a user
+	Token     tenon.Secret // for temporary credentials; zero for keys of a user
 	Expires   time.Time    // zero if they do not expire
 }
 
@@ -31,7 +31,7 @@ const (
 // EmptyHash is the hash of an empty body.
 const EmptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// unsigned are headers that clients and proxies add or change on the way.
+// unsigned are headers that are not signed, because clients and proxies add or change them.
 var unsigned = []string{"Authorization", "User-Agent", "Accept", "Accept-Encoding", "Connection", "Expect",
 	"Transfer-Encoding", "X-Amzn-Trace-Id"}
 

@@ -82,8 +82,8 @@ func (c *Chain) signedIn(ctx context.Context, files sections, name string) (Cred
 	return k, nil
 }
 
-// refresh renews the token of a sign-in and writes it back to its file, as the aws command does. Other members of the
-// file stay.
+// refresh renews the token of a sign-in. It writes the token back to its file, as the aws command does, and keeps the
+// other members of the file.
 func (c *Chain) refresh(ctx context.Context, region, path string, file []byte, t ssoToken) (ssoToken, error) {
 	if t.RefreshToken == "" || t.ClientID == "" {
 		return t, errors.New("it cannot be renewed")

@@ -32,21 +32,21 @@ type Entry struct {
 type Client struct {
 	Name  string // as on the command line
 	Title string // as people call it
-	// section is the key of the object of servers, and format the form of the file: json, toml or yaml.
+	// section is the key of the object that contains the servers, and format the file format: json, toml or yaml.
 	section, format string
 	extra           []string // further members of an entry in JSON: name, value
 	place           func(w where) string
 }
 
-// where tells the places of a user's files.
+// where contains the facts that determine the paths of a user's files.
 type where struct {
 	home string
 	env  func(string) (string, bool)
 	goos string
 }
 
-// get returns a folder from an environment variable, or a place below the home folder. A relative folder does not
-// count.
+// get returns the folder in an environment variable, if it is absolute. Otherwise it returns a path below the home
+// folder.
 func (w where) get(name string, below ...string) string {
 	if v, ok := w.env(name); ok && name != "" && filepath.IsAbs(v) {
 		return v
@@ -54,7 +54,7 @@ func (w where) get(name string, below ...string) string {
 	return filepath.Join(append([]string{w.home}, below...)...)
 }
 
-// support returns the folder of applications' settings.
+// support returns the folder for the settings of applications.
 func (w where) support() string {
 	switch w.goos {
 	case "windows":
@@ -73,7 +73,7 @@ const (
 	formatYAML = "yaml"
 )
 
-// clients lists the clients. The places are the ones of the user, not of a project.
+// clients lists the supported clients. The paths are the user's files, not files of a project.
 var clients = []Client{
 	{"claude", "Claude Code", "mcpServers", formatJSON, []string{"type", "stdio"},
 		func(w where) string { return filepath.Join(w.get("CLAUDE_CONFIG_DIR"), ".claude.json") }},
@@ -119,7 +119,8 @@ func Find(name string) (Client, bool) {
 	return clients[i], true
 }
 
-// Path returns the user's file of the client. Home is the home folder; env looks environment variables up.
+// Path returns the path of the user's file of the client. home is the home folder, and env looks up environment
+// variables.
 func (c Client) Path(home string, env func(string) (string, bool)) string {
 	return c.pathOn(runtime.GOOS, home, env)
 }
@@ -128,8 +129,8 @@ func (c Client) pathOn(goos, home string, env func(string) (string, bool)) strin
 	return c.place(where{home: home, env: env, goos: goos})
 }
 
-// Put returns the text of a file with an entry, which replaces one of the same name. An empty text is a new file.
-// Errors: invalid (the text cannot be changed for certain).
+// Put returns the text of a file with an entry. It replaces an entry of the same name. If text is empty, the file is
+// new. Errors: invalid (it is not certain how to change the text).
 func (c Client) Put(text string, e Entry) (string, error) {
 	switch c.format {
 	case formatTOML:
@@ -140,7 +141,8 @@ func (c Client) Put(text string, e Entry) (string, error) {
 	return c.putJSON(text, e)
 }
 
-// Drop returns the text of a file without an entry. A text without it stays as it is. Errors: as for Put.
+// Drop returns the text of a file without an entry. If there is no such entry, it returns text unchanged. Errors: as
+// for Put.
 func (c Client) Drop(text, name string) (string, error) {
 	switch c.format {
 	case formatTOML:
@@ -151,7 +153,7 @@ func (c Client) Drop(text, name string) (string, error) {
 	return c.dropJSON(text, name)
 }
 
-// Show returns the entry alone, as a new file would have it.
+// Show returns the text of a new file with only the entry.
 func (c Client) Show(e Entry) string {
 	text, err := c.Put("", e)
 	if err != nil {
@@ -160,16 +162,16 @@ func (c Client) Show(e Entry) string {
 	return text
 }
 
-// unclear is the error about a file that cannot be changed for certain.
+// unclear returns the error for a file for which it is not certain how to change it.
 func (c Client) unclear(why string) error {
 	return tenon.Errorf(tenon.CodeInvalid, "the file of %s cannot be changed: %s; write the entry yourself, as "+
 		"--print shows it", c.Title, why)
 }
 
-// quoted returns a text in quotes, as JSON, TOML and YAML read it.
+// quoted returns a text in quotes that is valid in JSON, TOML and YAML.
 func quoted(s string) string { return string(rawjson.AppendString(nil, s)) }
 
-// list returns texts in brackets, as JSON, TOML and YAML read them.
+// list returns texts in brackets. The result is valid in JSON, TOML and YAML.
 func list(texts []string) string {
 	var all []string
 	for _, s := range texts {

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// putJSON puts an entry into the object of servers. The text may have comments and trailing commas.
+// putJSON puts an entry into the object of servers. The text may contain comments and trailing commas.
 func (c Client) putJSON(text string, e Entry) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		text = "{}\n"
@@ -49,7 +49,7 @@ func (c Client) dropJSON(text, name string) (string, error) {
 	return text, nil
 }
 
-// entryJSON returns the entry as an object on lines without indentation of the first.
+// entryJSON returns the entry as an object on several lines. The first line is not indented.
 func (c Client) entryJSON(e Entry) string {
 	var b strings.Builder
 	b.WriteString("{\n")
@@ -63,7 +63,7 @@ func (c Client) entryJSON(e Entry) string {
 // indented indents all lines but the first.
 func indented(text, by string) string { return strings.ReplaceAll(text, "\n", "\n"+by) }
 
-// sectionJSON finds the object at the top, and the object of servers in it, or nil if there is none.
+// sectionJSON finds the top-level object and the object of servers in it. servers is nil if there is none.
 func (c Client) sectionJSON(text string) (doc, servers *object, err error) {
 	s := &scanner{text: text}
 	at := s.blank(0)
@@ -83,14 +83,14 @@ func (c Client) sectionJSON(text string) (doc, servers *object, err error) {
 	return doc, servers, nil
 }
 
-// object is an object in a text: the places of its braces and members.
+// object is an object in a text, with the offsets of its braces and members.
 type object struct {
 	open, close int
 	members     []span
-	trailing    int // the place after a trailing comma; 0: there is none
+	trailing    int // offset after a trailing comma, or 0 if there is none
 }
 
-// span is a member: the places of its key, its value and its end.
+// span is a member of an object, with the offsets of its key, its value and its end.
 type span struct {
 	name            string
 	key, value, end int
@@ -105,7 +105,7 @@ func (o *object) find(name string) *span {
 	return nil
 }
 
-// isDouble reports whether a key is there twice, so that nobody knows which one counts.
+// isDouble reports whether a key occurs twice. It is then not certain which of the two applies.
 func (o *object) isDouble() bool {
 	seen := map[string]bool{}
 	for _, m := range o.members {
@@ -117,7 +117,7 @@ func (o *object) isDouble() bool {
 	return false
 }
 
-// add returns the text with a member at the end of the object, whose members are indented by some blanks.
+// add returns the text with a new member at the end of the object. by is the indentation of members.
 func (o *object) add(text, name, value, by string) string {
 	line := "\n" + by + quoted(name) + ": " + value
 	switch {
@@ -130,7 +130,8 @@ func (o *object) add(text, name, value, by string) string {
 	return text[:end] + "," + line + text[end:]
 }
 
-// scanner finds values in JSON with comments and trailing commas. Its methods return -1, or nil, for anything else.
+// scanner finds values in JSON with comments and trailing commas. Its methods return -1 or nil for a text that is not
+// valid.
 type scanner struct {
 	text  string
 	depth int
@@ -139,7 +140,7 @@ type scanner struct {
 // maxDepth bounds the nesting of a file.
 const maxDepth = 200
 
-// blank returns the place after blanks and comments.
+// blank returns the offset after blanks and comments.
 func (s *scanner) blank(i int) int {
 	for i < len(s.text) {
 		rest := s.text[i:]
@@ -167,7 +168,7 @@ func (s *scanner) blank(i int) int {
 	return i
 }
 
-// object reads the object that begins at a place.
+// object reads the object that begins at an offset.
 func (s *scanner) object(i int) *object {
 	if i >= len(s.text) || s.text[i] != '{' || s.depth >= maxDepth {
 		return nil
@@ -206,7 +207,7 @@ func (s *scanner) object(i int) *object {
 	return o
 }
 
-// value returns the end of the value that begins at a place.
+// value returns the end of the value that begins at an offset.
 func (s *scanner) value(i int) int {
 	if i >= len(s.text) {
 		return -1
@@ -254,7 +255,7 @@ func (s *scanner) array(i int) int {
 	return i + 1
 }
 
-// str returns the end of the string that begins at a place.
+// str returns the end of the string that begins at an offset.
 func (s *scanner) str(i int) int {
 	if i >= len(s.text) || s.text[i] != '"' {
 		return -1

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// putTOML puts a table of the entry at the end, or at the place of an older one.
+// putTOML puts the table of an entry at the end of a file. If the file has an older table of the entry, it replaces it
+// in place.
 func (c Client) putTOML(text string, e Entry) (string, error) {
 	rest, err := c.dropTOML(text, e.Name)
 	if err != nil {
@@ -20,7 +21,7 @@ func (c Client) putTOML(text string, e Entry) (string, error) {
 	return strings.TrimRight(rest, "\n") + "\n\n" + block, nil
 }
 
-// bare returns a key of TOML: without quotes if it needs none.
+// bare returns a key for TOML. It is quoted only if necessary.
 func bare(name string) string {
 	if regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(name) {
 		return name
@@ -54,7 +55,7 @@ func (c Client) dropTOML(text, name string) (string, error) {
 	return strings.Join(kept, ""), nil
 }
 
-// putYAML puts an entry under the key of the extensions.
+// putYAML puts an entry into the mapping of extensions.
 func (c Client) putYAML(text string, e Entry) (string, error) {
 	rest, err := c.dropYAML(text, e.Name)
 	if err != nil {
@@ -112,8 +113,8 @@ func (c Client) dropYAML(text, name string) (string, error) {
 	return strings.Join(kept, ""), nil
 }
 
-// sectionYAML finds the line of the key, or -1 if there is none, and the indentation of its entries, or "" if there
-// are none.
+// sectionYAML finds the line with the key of the extensions, and the indentation of the entries below it. at is -1 if
+// there is no such line, and by is "" if there are no entries.
 func (c Client) sectionYAML(lines []string) (at int, by string, err error) {
 	at = -1
 	for i, line := range lines {

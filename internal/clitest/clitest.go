@@ -31,15 +31,15 @@ import (
 // Patience is the time after which a command counts as hung.
 const Patience = 90 * time.Second
 
-// built has the executables that Build returned, by folder and package.
+// built contains the executables that Build has built, by folder and package.
 var built struct {
 	sync.Mutex
 	paths map[string]string
 }
 
-// Build builds the program of package pkg, relative to the folder dir, and returns the path of the executable. It lies
-// in the build cache, so that tests of several packages share it, and nobody may change it: linking tenon takes six
-// seconds of CPU time.
+// Build builds package pkg, relative to the folder dir, and returns the path of the executable. The executable is in
+// the build cache, because linking tenon takes six seconds of CPU time. The tests of several packages share it, so no
+// test may change it.
 func Build(t *testing.T, dir, pkg string) string {
 	t.Helper()
 	built.Lock()
@@ -49,8 +49,8 @@ func Build(t *testing.T, dir, pkg string) string {
 		return path
 	}
 	for range 5 {
-		// go run caches executables since Go 1.24, and echo prints the path of the one that it would run. One that was
-		// just linked is at a path that ends with the command.
+		// go run caches executables since Go 1.24, and with -exec echo it prints the path of the executable instead of
+		// running it. The path of a newly linked executable ends with the command.
 		cmd := exec.Command("go", "run", "-exec", "echo", pkg)
 		cmd.Dir = dir
 		out, err := cmd.Output()
@@ -99,8 +99,8 @@ type Shell struct {
 	Env   []string // complete environment, KEY=VALUE
 }
 
-// NewShell returns a shell with an empty folder. The test fails if processes of the shell are left at its
-// end. Env is added to PATH and HOME.
+// NewShell returns a shell with an empty folder. If processes of the shell are left at the end of the test, the test
+// fails. env is added to PATH and HOME.
 func NewShell(t *testing.T, tenon string, env ...string) *Shell {
 	t.Helper()
 	s := &Shell{Tenon: tenon, Dir: t.TempDir(), Home: t.TempDir()}
@@ -123,7 +123,7 @@ type Output struct {
 	Status      int
 }
 
-// Run runs tenon and waits for its end, whatever its status.
+// Run runs tenon and waits for its end. The exit status may be any.
 func (s *Shell) Run(t *testing.T, args ...string) Output {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -166,7 +166,7 @@ func Decode[T any](t *testing.T, o Output) T {
 	return v
 }
 
-// Lines parses stdout as one JSON value a line.
+// Lines parses each line of stdout as one JSON value.
 func Lines[T any](t *testing.T, o Output) []T {
 	t.Helper()
 	var list []T
@@ -204,7 +204,7 @@ func (s *Shell) NoProcess(t *testing.T) {
 			if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00HOME="+s.Home+"\x00")) {
 				continue // another process, or one that has ended
 			}
-			line, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline")) // for the message only
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline")) // only for the message
 			left = append(left, f+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 		}
 		if len(left) == 0 {

@@ -18,13 +18,14 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// entraResource is the resource of all Azure AI services, Azure OpenAI included.
+// entraResource is the resource of all Azure AI services, including Azure OpenAI.
 const entraResource = "https://cognitiveservices.azure.com"
 
 // errNone means that a source is not configured.
 var errNone = errors.New("none")
 
-// NewEntra returns the source of tokens of Microsoft Entra for Azure's AI services. It reads nothing yet.
+// NewEntra returns the source of tokens of Microsoft Entra for Azure's AI services. It does not read any credentials
+// yet.
 func NewEntra(cfg Config) *Source {
 	s := newSource("Entra credentials", cfg)
 	s.fetch = s.entra
@@ -36,7 +37,7 @@ func EntraServes(host string) bool {
 	return under(host, "azure.com", "azure.us", "azure.cn")
 }
 
-// entra asks the sources in order. A source that is configured and fails ends the search.
+// entra tries the sources in order. If a source is configured but fails, entra returns its error.
 func (s *Source) entra(ctx context.Context) (string, time.Time, error) {
 	sources := []func(context.Context) (string, time.Time, error){s.client, s.service, s.machine, s.command}
 	for _, source := range sources {
@@ -50,7 +51,7 @@ func (s *Source) entra(ctx context.Context) (string, time.Time, error) {
 		"run `az login`")
 }
 
-// answer is a token in the forms of all sources. Numbers may be texts.
+// answer is a token in a response. It covers the forms of all sources. Some sources write numbers as texts.
 type answer struct {
 	Token     string      `json:"access_token"`
 	ExpiresIn json.Number `json:"expires_in"`
@@ -120,7 +121,7 @@ func (s *Source) service(ctx context.Context) (string, time.Time, error) {
 	return s.identity(ctx, endpoint, "2019-08-01", "X-Identity-Header", header, fetchTime)
 }
 
-// machine asks the managed identity of a virtual machine. Elsewhere the address does not answer.
+// machine asks the managed identity of a virtual machine. If the address does not respond, this machine is not one.
 func (s *Source) machine(ctx context.Context) (string, time.Time, error) {
 	const endpoint = "http://169.254.169.254/metadata/identity/oauth2/token"
 	token, expires, err := s.identity(ctx, endpoint, "2018-02-01", "Metadata", "true", localTime)

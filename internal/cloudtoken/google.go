@@ -18,10 +18,10 @@ const googleScope = "https://www.googleapis.com/auth/cloud-platform"
 // Google returns tokens of Application Default Credentials.
 type Google struct {
 	*Source
-	project string // of the credentials, known with the first token
+	project string // of the credentials; set with the first token
 }
 
-// NewGoogle returns the source of a configuration. It reads nothing yet.
+// NewGoogle returns the source of a configuration. It does not read any credentials yet.
 func NewGoogle(cfg Config) *Google {
 	g := &Google{Source: newSource("Google credentials", cfg)}
 	g.fetch = g.find
@@ -44,7 +44,7 @@ func (g *Google) find(ctx context.Context) (string, time.Time, error) {
 	return t.AccessToken, t.Expiry, nil
 }
 
-// firstLine returns the first line of an error: the library adds the whole answer of a server.
+// firstLine returns the first line of an error, because the library appends the whole response of a server.
 func firstLine(err error) string {
 	var re *oauth2.RetrieveError
 	if errors.As(err, &re) && re.ErrorCode != "" {
@@ -54,7 +54,8 @@ func firstLine(err error) string {
 	return tenon.Visible(line)
 }
 
-// Project returns the project of the environment or of the credentials, or "". It may fetch a token.
+// Project returns the project in the environment or of the credentials. It returns "" if there is none. It may fetch a
+// token.
 func (g *Google) Project(ctx context.Context) (string, error) {
 	for _, name := range []string{"GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"} {
 		if v := g.env(name); v != "" {
@@ -69,7 +70,7 @@ func (g *Google) Project(ctx context.Context) (string, error) {
 	return g.project, nil
 }
 
-// Location returns the location of the environment, or global.
+// Location returns the location in the environment. If there is none, it returns global.
 func (g *Google) Location() string {
 	for _, name := range []string{"GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION", "CLOUD_ML_REGION"} {
 		if v := g.env(name); v != "" {

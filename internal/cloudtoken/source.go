@@ -20,13 +20,14 @@ import (
 const (
 	renewBefore = 5 * time.Minute
 	fetchTime   = 30 * time.Second
-	localTime   = 2 * time.Second // for addresses of the machine's network
+	localTime   = 2 * time.Second // for requests to the machine's network
 	maxAnswer   = 1 << 20         // bytes of an answer, and of a file
 )
 
 // Config configures a source.
 type Config struct {
-	// LookupEnv reads environment variables. If nil, it is os.LookupEnv. Google's library reads the process's own.
+	// LookupEnv reads environment variables. If nil, it is os.LookupEnv. Google's library always reads the environment
+	// of the process.
 	LookupEnv func(name string) (string, bool)
 	// Transport sends the requests for tokens. If nil, it is a transport that keeps no connections, and uses no proxy
 	// for link-local addresses.
@@ -63,7 +64,7 @@ func newSource(name string, cfg Config) *Source {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// proxy returns the proxy of the environment, and none for link-local addresses.
+// proxy returns the proxy of the environment for a request. It returns nil for link-local addresses.
 func proxy(r *http.Request) (*url.URL, error) {
 	if ip := net.ParseIP(r.URL.Hostname()); ip != nil && ip.IsLinkLocalUnicast() {
 		return nil, nil
@@ -121,7 +122,7 @@ func (s *Source) ask(r *http.Request, limit time.Duration, answer any) error {
 		var e struct {
 			Description string `json:"error_description"`
 		}
-		_ = json.Unmarshal(data, &e) // without a description, the status is all there is
+		_ = json.Unmarshal(data, &e) // without a description, only the status is reported
 		first, _, _ := strings.Cut(e.Description, "\n")
 		return fmt.Errorf("%s answered with HTTP %d %s", r.URL.Host, resp.StatusCode, tenon.Visible(first))
 	}
@@ -131,7 +132,7 @@ func (s *Source) ask(r *http.Request, limit time.Duration, answer any) error {
 	return nil
 }
 
-// under reports whether a host is a domain or below it, or this machine.
+// under reports whether a host is one of the domains, is below one of them, or is this machine.
 func under(host string, domains ...string) bool {
 	host = strings.ToLower(host)
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {

@@ -15,11 +15,12 @@ import (
 	"github.com/tenonhq/tenon/servers/oauth"
 )
 
-// document is the URL of the client id metadata document that the suite knows. Authorization servers that do
-// not support such documents get a registration instead.
+// document is the URL of the client id metadata document that the suite knows. At authorization servers that do not
+// support such documents, the client registers instead.
 const document = "https://conformance-test.local/client-metadata.json"
 
-// account returns the credentials that a scenario of the suite specifies, or only the document.
+// account returns the credentials that a scenario of the suite specifies. Without a specified client id, the client id
+// is document.
 func account(name string) (servers.Auth, error) {
 	var given struct {
 		ID     string `json:"client_id"`

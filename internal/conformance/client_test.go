@@ -55,7 +55,7 @@ func callAll(ctx context.Context, s *servers.Server) error {
 	return nil
 }
 
-// everything uses each list and each method once.
+// everything requests every list and calls every method once.
 func everything(ctx context.Context, s *servers.Server) error {
 	if err := callAll(ctx, s); err != nil {
 		return err
@@ -120,8 +120,8 @@ func echoSchema(ctx context.Context, s *servers.Server) error {
 	return err
 }
 
-// call calls a tool like a run does: it answers the server's requests and, in the modern era, repeats the
-// call with the answers.
+// call calls a tool as a run does: it answers the server's requests and, in the modern era, repeats the call with the
+// answers.
 func call(ctx context.Context, s *servers.Server, tool string, args json.RawMessage) (*tenon.Result, error) {
 	c := tenon.Call{Tool: tool, Arguments: args, Ask: answer}
 	for range 10 {

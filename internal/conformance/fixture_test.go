@@ -25,27 +25,27 @@ type object = map[string]any
 func encode(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // a value of this file
+		panic(err) // unreachable: the values of this package always encode
 	}
 	return b
 }
 
-// content returns a result of blocks.
+// content returns a tool result with the given content blocks.
 func content(blocks ...any) (json.RawMessage, error) { return encode(object{"content": blocks}), nil }
 
-// words returns a block of text.
+// words returns a content block of text.
 func words(text string) object { return object{"type": "text", "text": text} }
 
-// fixture is the server that the suite's scenarios need. It speaks one era, and asks in the manner of that era: by
-// requests of its own in the legacy era, by results in the modern one. In the legacy era it names its questions in
-// _meta, because requests have no keys there.
+// fixture is the server that the suite's scenarios need. It speaks one era. In the legacy era it asks its client by
+// sending requests, in the modern era by returning input_required results. In the legacy era it puts the key of each
+// question into _meta, because requests have no keys there.
 type fixture struct {
 	*mcp.Server
 	mu      sync.Mutex
-	changed int // tools and prompts that were added so far
+	changed int // number of tools added so far
 }
 
-// The image and the sound of the fixture.
+// The image and the sound of the fixture, in base64.
 const (
 	image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	sound = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
@@ -73,36 +73,36 @@ func serveFixture(t *testing.T, era string) string {
 		_ = web.Serve(l) // until Close
 	}()
 	t.Cleanup(func() {
-		_ = web.Close() // questions to clients that are gone stay open in the legacy era, so that Shutdown would wait
+		_ = web.Close() // Shutdown would wait for questions to clients that have gone (legacy era)
 		<-done
 	})
 	return "http://" + l.Addr().String()
 }
 
-// asked is what a tool asks its caller, by keys.
+// asked holds the requests that a tool sends to its caller, by key.
 type asked map[string]object
 
-// elicitation asks for one value.
+// elicitation returns a request for one value.
 func elicitation(message, name, kind string) object {
 	return object{"method": mcp.MethodElicit, "params": object{"mode": "form", "message": message,
 		"requestedSchema": object{"type": "object", "properties": object{name: object{"type": kind}},
 			"required": []string{name}}}}
 }
 
-// sampling asks a model.
+// sampling returns a request to the caller's model.
 func sampling(prompt string) object {
 	return object{"method": mcp.MethodSample, "params": object{"maxTokens": 50, "messages": []object{
 		{"role": "user", "content": words(prompt)}}}}
 }
 
-// roots asks for the roots.
+// roots is a request for the roots.
 var roots = object{"method": mcp.MethodRoots, "params": object{}}
 
-// askTime bounds a question to a legacy caller, which may be gone without a word.
+// askTime limits the wait for the answer of a legacy caller, which may have gone without a notice.
 const askTime = 20 * time.Second
 
-// ask asks the caller. In the modern era it returns a result that asks until all answers are there. In the legacy era
-// it leaves out answers that were refused.
+// ask sends the requests to the caller. In the modern era it returns an input_required result until all answers have
+// arrived. In the legacy era it leaves out the answers that were refused.
 func (a asked) ask(ctx context.Context, r *mcp.ToolRequest, state string) (map[string]json.RawMessage, json.RawMessage) {
 	out := map[string]json.RawMessage{}
 	if !r.Modern {
@@ -143,7 +143,7 @@ func (a asked) ask(ctx context.Context, r *mcp.ToolRequest, state string) (map[s
 	return nil, encode(result)
 }
 
-// value returns a member of the content of an answer.
+// value returns a member of the content of an answer to an elicitation.
 func value(answer json.RawMessage, name string) string {
 	return rawjson.String(rawjson.Field(rawjson.Field(answer, "content"), name))
 }
@@ -151,7 +151,7 @@ func value(answer json.RawMessage, name string) string {
 // toolCall is a tool of the fixture.
 type toolCall func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error)
 
-// asks returns a tool that asks once, and then says what it got.
+// asks returns a tool that sends its requests once and then returns a text about the answers.
 func asks(a asked, state string, say func(map[string]json.RawMessage) string) toolCall {
 	return func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 		if state != "" && r.State != "" && r.State != state {
@@ -165,7 +165,7 @@ func asks(a asked, state string, say func(map[string]json.RawMessage) string) to
 	}
 }
 
-// raw returns a text for any answer.
+// raw returns the answers as text.
 func raw(answers map[string]json.RawMessage) string { return fmt.Sprintf("%s", answers) }
 
 // says returns a tool with a fixed result.
@@ -223,13 +223,13 @@ func (f *fixture) tools() (list []mcp.ServerTool) {
 	return list
 }
 
-// form asks for several values.
+// form returns a request for several values.
 func form(properties object) object {
 	return object{"method": mcp.MethodElicit, "params": object{"mode": "form", "message": "Fill in",
 		"requestedSchema": object{"type": "object", "properties": properties}}}
 }
 
-// enums are the five forms of a choice.
+// enums returns the schemas for the five ways to specify a choice.
 func enums() object {
 	titled := func(values ...string) (list []object) {
 		for _, v := range values {
@@ -265,12 +265,13 @@ func progress(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	return content(words("done"))
 }
 
-// failing fails.
+// failing returns a result with isError.
 func failing(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
 	return encode(object{"isError": true, "content": []object{words("this tool fails")}}), nil
 }
 
-// needsSampling refuses callers without sampling. In the legacy era it finds out by asking.
+// needsSampling refuses callers that do not support sampling. In the legacy era it sends a sampling request to find
+// out.
 func needsSampling(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	can := rawjson.Field(r.Capabilities, "sampling") != nil
 	if can && !r.Modern {
@@ -285,7 +286,7 @@ func needsSampling(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, er
 	return nil, e
 }
 
-// rounds asks twice.
+// rounds asks two questions, the second one after the answer to the first.
 func rounds(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	one := asked{"step1": elicitation("Step 1: your name?", "name", "string")}
 	two := asked{"step2": elicitation("Step 2: your color?", "color", "string")}
@@ -311,7 +312,7 @@ func rounds(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	return content(words(name + " likes " + value(answers["step2"], "color")))
 }
 
-// declared returns a tool that asks only for what its caller declared.
+// declared returns a tool that sends only the requests for which its caller declared the capability.
 func declared(all asked) toolCall {
 	return func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 		of := asked{}
@@ -329,7 +330,7 @@ func declared(all asked) toolCall {
 	}
 }
 
-// change adds a tool and announces changed lists.
+// change adds a tool and announces that the lists of tools and prompts have changed.
 func (f *fixture) change(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestGateway runs the suite's server scenarios through a real tenon serve: client era × upstream era. Where both are
-// the same, the server behind the gateway is the official Go SDK's. It plays its tools in one era only, so the servers
-// of the mixed runs are this package's fixture.
+// TestGateway runs the suite's server scenarios through a real tenon serve, with each combination of the client's era
+// and the upstream server's era. If the two eras are equal, the server behind the gateway is the one of the official Go
+// SDK. That server offers its tools in one era only, so the other combinations use this package's fixture.
 func TestGateway(t *testing.T) {
 	dir := os.Getenv("TENON_CONFORMANCE_DIR")
 	if dir == "" {
@@ -50,7 +50,7 @@ func serveSDK(t *testing.T, program, era string) string {
 	return "http://" + address + "/mcp"
 }
 
-// serveGateway starts tenon serve before a server and returns the URL of its gateway.
+// serveGateway starts tenon serve in front of a server and returns the URL of its gateway.
 func serveGateway(t *testing.T, tenon, server, era string) string {
 	t.Helper()
 	s := clitest.NewShell(t, tenon)
@@ -64,7 +64,7 @@ func serveGateway(t *testing.T, tenon, server, era string) string {
 	return "http://localhost:" + port + "/mcp"
 }
 
-// start starts a program and waits until it listens. It is killed at the end.
+// start starts a program and waits until it listens. The program is killed at the end of the test.
 func start(t *testing.T, address string, cmd *exec.Cmd) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -76,7 +76,7 @@ func start(t *testing.T, address string, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended, which the suite noticed
+		_ = cmd.Process.Kill() // the program may have ended, which the suite noticed
 		_ = cmd.Wait()
 		_ = log.Close()
 		if b, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
@@ -105,7 +105,7 @@ func runServer(t *testing.T, dir, url, revision string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, findNode(t, dir), filepath.Join(suite, "dist", "index.js"), "server", "--url", url,
 		"--requirements", revision, "-o", out)
-	log, err := cmd.CombinedOutput() // the checks are more precise than the status
+	log, err := cmd.CombinedOutput() // the checks are more precise than the exit status
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
 		t.Fatalf("the suite did not run: %v\n%s", err, log)
@@ -125,7 +125,7 @@ func runServer(t *testing.T, dir, url, revision string) {
 	}
 }
 
-// judgeServer is judge, but a warning (SHOULD) is only reported.
+// judgeServer does the same as judge, except that a warning (SHOULD) is only reported.
 func (o outcome) judgeServer(t *testing.T, required bool) {
 	kept := o
 	kept.checks = slices.Clone(o.checks)

@@ -11,12 +11,12 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// cached adds the members that modern lists and resources have.
+// cached encodes a list or a resource with the members that the modern era requires in it.
 func cached(key string, v any) (json.RawMessage, error) {
 	return encode(object{key: v, "ttlMs": 0, "cacheScope": "public"}), nil
 }
 
-// offers answers what is asked about prompts, resources and completions.
+// offers answers the requests about prompts, resources and completions.
 func (f *fixture) offers(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	switch method {
 	case "prompts/list":

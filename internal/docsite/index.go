@@ -10,8 +10,8 @@ import (
 // maxText bounds the text of a section in the index.
 const maxText = 12 << 10
 
-// writeIndex writes the index of the search: a script, because pages that are opened from files cannot fetch. It has a
-// row for each section: address, title of the page, group, heading, text.
+// writeIndex writes the index of the search. The index is a script, because a page that was opened from a file cannot
+// fetch other files. It has a row for each section: address, title of the page, group, heading, text.
 func writeIndex(file string, pages []page) error {
 	var rows [][5]string
 	for _, p := range pages {
@@ -33,7 +33,7 @@ func writeIndex(file string, pages []page) error {
 	return os.WriteFile(file, []byte("window.tenonIndex = "+string(text)+";\n"), 0o644)
 }
 
-// group returns the name of a page's part of the site.
+// group returns the name of the part of the site to which a page belongs.
 func group(name string) string {
 	switch dir := path.Dir(name); dir {
 	case ".":

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// repository is the address of files of the repository that are no pages: …/blob/REF/FILE.
+// repository matches the address of a file of the repository that is not a page: …/blob/REF/FILE.
 var repository = regexp.MustCompile(`^https://github\.com/tenonhq/tenon/blob/[^/]+/(.+)$`)
 
-// checkLinks reports links that lead nowhere and resources of other hosts, of pages in a folder. A link to a file of
-// the repository must be one in repo. Addresses of other hosts are not asked.
+// checkLinks reports broken links in the pages of a folder, and resources of other hosts. A link to a file of the
+// repository must name a file in repo. Links to other hosts are not checked.
 func checkLinks(folder, repo string, pages []page) error {
 	ids := map[string]map[string]bool{}
 	for _, p := range pages {
@@ -68,7 +68,7 @@ func checkLink(folder, repo, from string, l link, ids map[string]map[string]bool
 // markdownLink is a link in the Markdown of a page.
 var markdownLink = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
 
-// checkMarkdown reports links of a page's Markdown that lead to no file of the site.
+// checkMarkdown reports links in the Markdown of a page that do not lead to a file of the site.
 func checkMarkdown(folder, name string) []error {
 	text, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))
 	if err != nil {

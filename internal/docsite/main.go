@@ -42,14 +42,14 @@ type site struct {
 	hugo    string // the program
 	repo    string // the repository's folder
 	version string // the folder's name, such as v1.2.3
-	url     string // where the site is published
+	url     string // address of the published site
 	folder  string
 }
 
-// devVersion is the version of a site that is not of a release.
+// devVersion is the version of a site that was not built from a release.
 const devVersion = "dev"
 
-// versionName is what a version may be called. It becomes a folder and a part of addresses.
+// versionName matches valid names of versions. The name is used as a folder and in addresses.
 var versionName = regexp.MustCompile(`^(dev|v\d{1,5}\.\d{1,5}\.\d{1,5}(-[0-9A-Za-z.-]{1,40})?)$`)
 
 func run(ctx context.Context, args []string) error {
@@ -105,7 +105,7 @@ func (s site) build(ctx context.Context) error {
 	return writeVersions(s.folder)
 }
 
-// render runs Hugo. Hugo's cache is in a temporary folder, because it would be in the repository otherwise.
+// render runs Hugo. Hugo's cache is placed in a temporary folder, because the default is a folder in the repository.
 func (s site) render(ctx context.Context, to string) error {
 	abs, err := filepath.Abs(to)
 	if err != nil {

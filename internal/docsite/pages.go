@@ -16,25 +16,26 @@ import (
 
 // page is an HTML page of the site.
 type page struct {
-	name     string // its path in the site, such as guide/servers.html
+	name     string // path in the site, such as guide/servers.html
 	title    string
 	sections []section
 	ids      map[string]bool
 	links    []link
 }
 
-// section is the text from one heading to the next. The first has no id.
+// section is the text from one heading to the next. The first section has no id.
 type section struct {
 	id, heading, text string
 }
 
-// link is an address in a page. A resource is one that a browser fetches by itself.
+// link is an address in a page. A resource is an address from which a browser fetches without a click.
 type link struct {
 	to       string
 	resource bool
 }
 
-// comments are removed before pages are read: XML allows no double dashes in them, which documents have.
+// comments matches the comments of a page. They are removed before the page is read, because XML allows no double
+// dashes in comments, and those in documents have some.
 var comments = regexp.MustCompile(`(?s)<!--.*?-->`)
 
 // readPages reads all HTML pages of a folder, by name.
@@ -63,7 +64,7 @@ func readPages(folder string) ([]page, error) {
 	return all, err
 }
 
-// resources are the elements whose addresses a browser fetches, with the attribute that has the address.
+// resources maps elements to the attribute with the address of a resource.
 var resources = map[string]string{"img": "src", "script": "src", "iframe": "src", "source": "src", "video": "src",
 	"audio": "src", "embed": "src", "object": "data", "use": "href"}
 
@@ -74,7 +75,7 @@ type reader struct {
 	heading int // depth in a heading
 	skipped int // depth in the link of a heading to itself
 	text    strings.Builder
-	name    strings.Builder // of the heading at hand
+	name    strings.Builder // text of the current heading
 }
 
 func readPage(name, text string) (page, error) {
@@ -153,7 +154,7 @@ func (r *reader) start(e xml.StartElement) error {
 		r.heading++
 	}
 	if r.article > 0 && r.heading == 0 {
-		r.text.WriteByte(' ') // cells and items are no one word
+		r.text.WriteByte(' ') // separates the words of adjacent cells and items
 	}
 	return nil
 }
@@ -183,13 +184,13 @@ func (r *reader) named(heading string) {
 	r.sections[len(r.sections)-1].heading = heading
 }
 
-// flush ends the section at hand.
+// flush ends the current section.
 func (r *reader) flush() {
 	r.sections[len(r.sections)-1].text = strings.Join(strings.Fields(r.text.String()), " ")
 	r.text.Reset()
 }
 
-// missing reports documents of the repository that the site has no page of, and pages without their Markdown.
+// missing reports documents of the repository that have no page on the site, and pages without their Markdown.
 func (s site) missing(pages []page) error {
 	has := map[string]bool{}
 	for _, p := range pages {
@@ -199,7 +200,7 @@ func (s site) missing(pages []page) error {
 	docs := filepath.Join(s.repo, "docs")
 	err := filepath.WalkDir(docs, func(file string, d fs.DirEntry, err error) error {
 		if err == nil && file == filepath.Join(docs, "site") {
-			return filepath.SkipDir // the theme
+			return filepath.SkipDir // the folder of the theme
 		}
 		if err != nil || filepath.Ext(file) != ".md" {
 			return err

@@ -18,8 +18,8 @@ type versionPages struct {
 	Pages []string `json:"pages"`
 }
 
-// writeVersions lists the versions in a folder, newest first, and makes its index.html lead to the newest release. If
-// there is none, it leads to the unreleased pages.
+// writeVersions lists the versions in a folder, newest first. It makes index.html lead to the newest release, or to the
+// unreleased pages if there is no release.
 func writeVersions(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -45,7 +45,7 @@ func writeVersions(folder string) error {
 	if err != nil {
 		return err
 	}
-	first := all[0].Name // the version that was just built is one
+	first := all[0].Name // the list contains at least the version that was just built
 	page := "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>tenon</title>\n" +
 		"<meta http-equiv=\"refresh\" content=\"0; url=" + first + "/index.html\"></head>\n" +
 		"<body><p><a href=\"" + first + "/index.html\">tenon " + first + "</a></p></body>\n</html>\n"
@@ -54,8 +54,8 @@ func writeVersions(folder string) error {
 		os.WriteFile(filepath.Join(folder, "index.html"), []byte(page), 0o644))
 }
 
-// compareVersions orders names of versions by semantic versioning (https://semver.org, clause 11): a version before its
-// release is lower than it. Unreleased pages are lower than all.
+// compareVersions compares names of versions by semantic versioning (https://semver.org, clause 11). A pre-release is
+// lower than its release, and unreleased pages are lower than all versions.
 func compareVersions(a, b string) int {
 	if a == devVersion || b == devVersion {
 		return cmp.Compare(boolInt(a != devVersion), boolInt(b != devVersion))
@@ -78,7 +78,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// compareParts compares identifiers between dots: numbers by value and below words, words by their bytes.
+// compareParts compares identifiers that dots separate. Numbers are compared by value and are lower than words. Words
+// are compared by their bytes.
 func compareParts(a, b string) int {
 	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(x, y string) int {
 		m, errX := strconv.Atoi(x)

@@ -25,12 +25,12 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// Decode reads one JSON value into v, a pointer. Unknown members are an error. So are duplicate names in one object,
-// also in parts that v keeps raw. Errors of syntax and types come from encoding/json.
+// Decode reads one JSON value into v, which is a pointer. Unknown members are errors. Duplicate names in one object are
+// also errors, even in parts that v keeps raw. Errors of syntax and types come from encoding/json.
 func Decode(raw []byte, v any) error { return decode(raw, v, true) }
 
 // DecodeOpen is Decode for values that other programs write. It ignores unknown members, and checks names only where v
-// has fields or a map. A member whose name differs from a field's only in case is still an error.
+// has fields or a map. A member whose name differs from the name of a field only in case is still an error.
 func DecodeOpen(raw []byte, v any) error { return decode(raw, v, false) }
 
 func decode(raw []byte, v any, closed bool) error {
@@ -100,7 +100,7 @@ func (c *checker) value(raw []byte, t reflect.Type) error {
 	return nil
 }
 
-// decodesItself reports whether a type has its own names.
+// decodesItself reports whether a type decodes itself, so that it may have other names.
 func decodesItself(t reflect.Type) bool {
 	return t.Implements(unmarshaler) || t.Implements(textUnmarshaler)
 }
@@ -154,7 +154,7 @@ func (c *checker) object(raw []byte, t reflect.Type) error {
 // maxListed bounds the fields that the error about an unknown field lists.
 const maxListed = 16
 
-// unknown is the error about a field that the object does not have.
+// unknown returns the error about a field that the object does not have.
 func (c *checker) unknown(name string, fields []field) error {
 	var names []string
 	for _, f := range fields {
@@ -175,7 +175,7 @@ func (c *checker) twice(name string) error {
 	return fmt.Errorf("the key '%s'%s is there twice", visible(name), c.where())
 }
 
-// where returns the place of the object that is being checked, as the end of an error message.
+// where returns the path of the object that is being checked, in the form that ends an error message.
 func (c *checker) where() string {
 	if len(c.at) == 0 {
 		return ""

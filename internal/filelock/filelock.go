@@ -19,11 +19,11 @@ import (
 	"time"
 )
 
-// pause is the time between two tries.
+// pause is the time between two attempts.
 const pause = 20 * time.Millisecond
 
-// File waits for the lock of an open file, and takes it. Unlock frees the lock and closes the file; without the lock,
-// File closes it. Errors: the context's, and the system's.
+// File waits until it can lock an open file. unlock releases the lock and closes the file. On an error, File closes the
+// file itself. Errors: the context's, and the system's.
 func File(ctx context.Context, f *os.File) (unlock func(), err error) {
 	for {
 		ok, err := try(f)
@@ -32,7 +32,7 @@ func File(ctx context.Context, f *os.File) (unlock func(), err error) {
 			_ = f.Close()
 			return nil, err
 		case ok:
-			return func() { _ = f.Close() }, nil // which frees it
+			return func() { _ = f.Close() }, nil // closing releases the lock
 		}
 		select {
 		case <-time.After(pause):
@@ -43,7 +43,7 @@ func File(ctx context.Context, f *os.File) (unlock func(), err error) {
 	}
 }
 
-// Folder waits for the lock of a folder, which must exist, and takes it.
+// Folder waits until it can lock a folder. The folder must exist.
 func Folder(ctx context.Context, dir string) (unlock func(), err error) {
 	f, err := open(dir)
 	if err != nil {

@@ -22,7 +22,8 @@ func try(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// open opens the file that is locked instead of a folder. It is not removed, which would race with its next owner.
+// open opens the file that is locked instead of a folder. The file is never removed, because another process could lock
+// it at the same moment.
 func open(dir string) (*os.File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

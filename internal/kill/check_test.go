@@ -71,7 +71,7 @@ type call struct {
 	startAfterEnd bool
 }
 
-// isRun reports whether the call is a run.
+// isRun reports whether the call starts another run.
 func (c *call) isRun() bool { return c.tool == agentTool || c.tool == flowTool }
 
 func callsOf(t *testing.T, run string, journal []event) map[string]*call {
@@ -165,7 +165,7 @@ func (f *field) effectsOf(t *testing.T, run string) map[string]int {
 	for line := range strings.Lines(string(b)) {
 		if _, rest, ok := strings.Cut(line, run+"/"); ok {
 			rest, _, _ = strings.Cut(rest, " ")
-			if step := strings.TrimSpace(rest); !strings.Contains(step, "/") { // otherwise it belongs to a called run
+			if step := strings.TrimSpace(rest); !strings.Contains(step, "/") { // otherwise of a called run
 				counts[step]++
 			}
 		}

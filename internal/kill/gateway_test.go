@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// gatewayClient is a client of tenon gateway, which it started.
+// gatewayClient is a client with a tenon gateway process that it started.
 type gatewayClient struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -92,7 +92,7 @@ func TestGW_27_KilledBetweenAskAndDecision(t *testing.T) {
 		if len(asked) != 1 {
 			t.Fatalf("%d calls wait: %+v", len(asked), asked)
 		}
-		early := n%2 == 0 // the decision comes while no process works on the call
+		early := n%2 == 0 // the decision is made while no process works on the call
 		decide := func() { f.OK(t, "approvals", "allow", asked[0].ID, "-c", "tenon.yaml") }
 		if early {
 			decide()

@@ -13,8 +13,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// gatewayKills is the number of kills of a test of the gateway: few in go test, a tenth of TENON_KILLS in a long run,
-// because each takes some seconds. It is 100 in make soak.
+// gatewayKills returns the number of kills in a test of the gateway: few in go test, and a tenth of TENON_KILLS in a
+// long run, because each kill takes some seconds. It is 100 in make soak.
 func gatewayKills(t *testing.T, few int) int {
 	t.Helper()
 	s := os.Getenv(envKill)
@@ -28,9 +28,10 @@ func gatewayKills(t *testing.T, few int) int {
 	return max(few, n/10)
 }
 
-// TestGW_25_KilledInFlight kills tenon gateway while a call that only reads is at its server, and that no budget counts:
-// it was sent before it was journaled. Half of the kills come when the journal has the call, the others at random times.
-// No call is made twice. A call in the journal ends, as unknown if its result is not there.
+// TestGW_25_KilledInFlight kills tenon gateway while a server executes a call. The gateway sends this call before it
+// writes it to the journal, because the tool only reads and no budget counts the call. Half of the kills happen after
+// the call is in the journal, the others at random times. No call is sent twice. A call that is in the journal ends
+// there; it ends as unknown if its result is missing.
 func TestGW_25_KilledInFlight(t *testing.T) {
 	f := newField(t)
 	conf, err := os.ReadFile(filepath.Join(f.Dir, "tenon.yaml"))

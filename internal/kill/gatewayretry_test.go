@@ -14,8 +14,8 @@ const modernCall = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"na
 	`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}%s}}`
 
 // TestGW_18_KilledBeforeRetry kills tenon gateway between an input_required result and the client's retry. A server of
-// the modern era gets the answer with the retry, once. The call of a legacy server died with the process, so its retry
-// gets unknown, and the call is not made again.
+// the modern era gets the answer with the retry, once. A call to a legacy server ended with the process, so the
+// client's retry ends as unknown, and the call is not sent again.
 func TestGW_18_KilledBeforeRetry(t *testing.T) {
 	t.Parallel()
 	for _, era := range []string{"2026-07-28", "2025-11-25"} {

@@ -36,12 +36,12 @@ const (
 	helperCallsOfRun = 3
 )
 
-// The tools of a turn. Both servers are the same program; the configuration marks the tools that may be
+// The tools of a turn. Both servers run the same program; the configuration marks the tools whose calls may be
 // repeated.
 const (
 	safeTool   = "safe_slow"   // idempotent by configuration
 	unsafeTool = "unsafe_slow" // must take effect at most once
-	askedTool  = "unsafe_add"  // the same, and requires approval
+	askedTool  = "unsafe_add"  // like unsafe_slow, and requires approval
 	agentTool  = "ask_helper"  // another agent, which uses these tools too
 )
 
@@ -50,7 +50,8 @@ func TestKill(t *testing.T) {
 	newField(t).killMany(t, count(t, envKill, 10))
 }
 
-// count returns how often a fault is made: few times, or as often as a variable says.
+// count returns how many times a test kills or stops a process: the value of the environment variable if it is set,
+// otherwise few.
 func count(t *testing.T, env string, few int) int {
 	t.Helper()
 	s := os.Getenv(env)
@@ -149,7 +150,7 @@ type event struct {
 // models lists the models that the runs use in turn. They have two wire formats.
 var models = []string{"lead", "lead_anthropic"}
 
-// life is the output of one process that works on a run, until its end or the kill.
+// life is the output of one process that works on a run, until the process ends or is killed.
 type life struct {
 	events []event
 	status int // -1 if killed
@@ -235,7 +236,7 @@ func (f *field) play(t *testing.T, kills int, args []string, check checker) {
 			if !f.completed(t, run) {
 				t.Fatalf("run %s ended with status %d:\n%s", run, l.status, l.stderr)
 			}
-			check(t, run, said) // killed between its last event and its exit
+			check(t, run, said) // the process was killed between the last event of the run and its own exit
 			return
 		}
 		if run != "" {

@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// TestReplicas_Labels has two processes of tenon serve with one configuration, whose server only the first one may use.
-// A run that needs the server is left alone while the first one is away, and the reason is shown. A decision is taken
-// at the second, and the first continues the run when it is back.
+// TestReplicas_Labels starts two processes of tenon serve with one configuration, in which a label restricts the server
+// to the first process. While the first process is away, the second one does not continue a run that needs the server,
+// and shows the reason. A decision made in the second process takes effect when the first one is back and continues the
+// run.
 func TestReplicas_Labels(t *testing.T) {
 	a := newField(t)
 	a.inPostgres(t, fmt.Sprintf("labels_%d", os.Getpid()))

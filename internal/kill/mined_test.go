@@ -13,12 +13,12 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// mines are the points at which a process can be told to die: before and after every durable write of the
-// store and every effect of a tool or a model. A point has a name and a number: Append:started#2+ is the
-// point after the second append of a start event.
+// mines holds the points at which a test can let a process die: before and after every durable write of the store and
+// every effect of a tool or a model. A point has a name, a number, and - (before) or + (after). For example,
+// Append:started#2+ is the point after the second append of a start event.
 type mines struct {
 	mu   sync.Mutex
-	at   string // the point where this process dies, or ""
+	at   string // the point at which this process dies; "" if it does not die
 	log  *os.File
 	seen map[string]int
 }
@@ -47,8 +47,8 @@ func (m *mines) point(name string) {
 	fmt.Fprintln(m.log, "point", name)
 }
 
-// mined is a store whose writes are points. It implements every method explicitly, so that the compiler
-// reports a new one: it forwards reads, and puts points around writes.
+// mined is a store with a point before and after each write. It implements every method explicitly, so that the
+// compiler reports a new one. Methods that only read have no points.
 type mined struct {
 	s store.Store
 	m *mines
@@ -164,7 +164,8 @@ func (s *mined) Acquire(run string) (release func(), ok bool, err error) {
 
 func (s *mined) Close() error { return s.m.pass("Close", s.s.Close) }
 
-// unmined lists the writes that the scenario of [TestPoints] does not use, each with a test that does.
+// unmined lists the writes that the scenario of [TestPoints] does not use. Each value names a test that does, and says
+// why that test suffices.
 var unmined = map[string]string{
 	"ImportSession":  "store/sqlite.TestStore: one transaction",
 	"DeleteSession":  "store/sqlite.TestDeletedIsGone: one transaction",
@@ -196,7 +197,7 @@ func writes() (names []string) {
 	return names
 }
 
-// The reads.
+// The methods that only read.
 
 func (s *mined) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
 	return s.s.Events(ctx, run, after, limit)

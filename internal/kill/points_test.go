@@ -31,11 +31,11 @@ import (
 )
 
 const (
-	envPoint  = "TENON_POINT"  // turns the test binary into the process that dies at this point; "-" for none
+	envPoint  = "TENON_POINT"  // makes the test binary the process that dies at this point; with "-" it survives
 	envPoints = "TENON_POINTS" // "all" to test every point
 	envHome   = "TENON_POINT_HOME"
 	envFlow   = "TENON_POINT_FLOW" // selects the workflow scenario
-	fewPoints = 10                 // number of points otherwise
+	fewPoints = 10                 // number of tested points without TENON_POINTS
 )
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Responses of the scenario's models: concurrent calls that may and must not be repeated, a call that a
-// person allows permanently, an agent that another agent asks, and a conversation that is compacted.
+// The responses of the scenario's models. They contain concurrent calls, of which some may be repeated and some must
+// not, a call that a person allows permanently, a call of an agent by another agent, and a conversation that is
+// compacted.
 const (
 	leadScript = `steps:
   - calls: [{name: safe, arguments: {}}, {name: unsafe, arguments: {}}, {name: unsafe, arguments: {}}]
@@ -91,7 +92,7 @@ func (s sums) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.
 	}
 }
 
-// works is a toolset whose calls write a line with their key.
+// works is a toolset whose calls write a line with their idempotency key.
 type works struct {
 	m       *mines
 	mu      sync.Mutex
@@ -159,7 +160,7 @@ func pointsMain(at, home string, flow bool) error {
 	return h.Close()
 }
 
-// afterwards does what people do with a session after a run.
+// afterwards does what people do with a session after a run has ended.
 func afterwards(ctx context.Context, h *host.Host, session string) error {
 	if _, err := h.Sessions().Rename(ctx, session, "a name"); err != nil {
 		return err
@@ -227,7 +228,7 @@ func openMined(ctx context.Context, home string, m *mines, w *works) (*host.Host
 		LookupEnv: func(string) (string, bool) { return "", false }})
 }
 
-// toItsEnd follows a run, allows the calls that it waits for, and prints each event.
+// toItsEnd follows a run to its end, allows the calls that it waits for, and prints each event.
 func toItsEnd(ctx context.Context, h *host.Host, run string) error {
 	for {
 		waits := false
@@ -260,9 +261,9 @@ func toItsEnd(ctx context.Context, h *host.Host, run string) error {
 	}
 }
 
-// TestPoints kills the process before and after every durable write and every effect of a scenario, and each
-// time once more during the recovery. The points are the ones that the scenario passes. Every write of a
-// store must be among them.
+// TestPoints kills the process before and after every durable write and every effect of a scenario, and then once more
+// during each recovery. The points are the ones that the scenario passes without a kill. Every method of the store that
+// writes must be among them.
 func TestPoints(t *testing.T) {
 	points := newScene(t).walk(t)
 	for _, name := range writes() {

@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// TestThreeProcesses runs several processes on one store at the same time: two that each work on a run, one
-// that follows, one that decides for a run of another process, and two that decide about the same call.
+// TestThreeProcesses runs several processes on one store at the same time: two of them each work on a run, one follows
+// a run, one decides about a call in the run of another process, and two decide about the same call.
 func TestThreeProcesses(t *testing.T) {
 	t.Parallel()
 	f := newField(t)
@@ -25,7 +25,7 @@ func TestThreeProcesses(t *testing.T) {
 // begun is a process that works on a run.
 type begun struct {
 	run    string
-	next   func() (event, bool) // the next line; false at the end
+	next   func() (event, bool) // the next line; false after the last one
 	finish func() life          // reads the remaining output and waits for the end
 	cmd    *exec.Cmd
 }
@@ -77,7 +77,7 @@ func (f *field) begin(t *testing.T, script string) *begun {
 	return b
 }
 
-// until reads until an event of this kind and step.
+// until reads lines up to an event with the given kind and step.
 func (b *begun) until(t *testing.T, kind, step string) {
 	t.Helper()
 	for {

@@ -27,7 +27,7 @@ type provider struct {
 	findings []string
 }
 
-// wish is a call that the provider makes.
+// wish is a tool call in a response of the provider.
 type wish struct {
 	tool string
 	args map[string]any

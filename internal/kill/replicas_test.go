@@ -28,14 +28,15 @@ func (f *field) inPostgres(t *testing.T, schema string) {
 	f.addStore(t, filepath.Join(f.Dir, "tenon.yaml"), schema)
 }
 
-// addStore writes tenon.yaml into the folder of the field: the given file and the store.
+// addStore writes tenon.yaml into the folder of the field. It consists of the given file and the configuration of the
+// store.
 func (f *field) addStore(t *testing.T, from, schema string) {
 	t.Helper()
 	text, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A server is the same one for both replicas only if it starts in the same folder.
+	// Both replicas treat a server as the same one only if it starts in the same folder.
 	here := strings.Replace(string(text), "    include:", fmt.Sprintf("    cwd: %q\n    include:", f.Dir), 1)
 	f.WriteFile(t, "tenon.yaml", here+fmt.Sprintf(
 		"store: {postgres: {dsn: {env: TENON_POSTGRES}, schema: %s, lease: 1s}}\n", schema))
@@ -55,8 +56,8 @@ func (f *field) replica(t *testing.T) *field {
 	return r
 }
 
-// TestReplicas has two processes of tenon serve on one database. A run of the one that is killed is taken over by the
-// other, and a follower at the other sees the run to its end.
+// TestReplicas starts two processes of tenon serve on one database and kills one of them. The other process takes over
+// its run, and a follower in the folder of the other process sees the run to its end.
 func TestReplicas(t *testing.T) {
 	a := newField(t)
 	a.inPostgres(t, fmt.Sprintf("replicas_%d", os.Getpid()))
@@ -89,7 +90,7 @@ func TestReplicas(t *testing.T) {
 	if !strings.Contains(second.log(), "is resumed: no process worked on it") {
 		t.Errorf("the run ended before the kill, or was not taken over:\n%s", second.log())
 	}
-	// The killed one can serve again at once.
+	// The killed replica can serve again at once.
 	again := a.serve(t)
 	if err := again.cmd.Process.Signal(interrupt); err != nil {
 		t.Fatal(err)
@@ -99,15 +100,15 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestReplicas_Kill is TestKill with the store in PostgreSQL.
+// TestReplicas_Kill does the same as TestKill, with the store in PostgreSQL.
 func TestReplicas_Kill(t *testing.T) {
 	f := newField(t)
 	f.inPostgres(t, fmt.Sprintf("kill_%d", os.Getpid()))
 	f.killMany(t, count(t, envPostgresKills, 6))
 }
 
-// TestReplicasRestart kills tenon serve, whose lease lasts for minutes. The folder can be served again at once, and only
-// once at a time.
+// TestReplicasRestart kills a tenon serve whose lease lasts for minutes. Its folder can be served again at once, but
+// never by two processes at the same time.
 func TestReplicasRestart(t *testing.T) {
 	f := newField(t)
 	f.inPostgres(t, fmt.Sprintf("restart_%d", os.Getpid()))
@@ -123,7 +124,7 @@ func TestReplicasRestart(t *testing.T) {
 		t.Errorf("a second tenon serve in the same folder: %v\n%s", err, out)
 	}
 	doctor := f.Command(t.Context(), "doctor", "-c", "tenon.yaml")
-	out, _ := doctor.CombinedOutput() // models of the test are not reachable
+	out, _ := doctor.CombinedOutput() // returns an error, because the models of the test are not reachable
 	for _, name := range []string{"server", "tls", "pooler", "role", "schema", "clock", "key"} {
 		if !strings.Contains(string(out), "store PostgreSQL "+name) {
 			t.Errorf("tenon doctor has no row about %s:\n%s", name, out)
@@ -140,9 +141,9 @@ func TestReplicasRestart(t *testing.T) {
 	}
 }
 
-// TestReplicas_Copied begins runs under SQLite, kills the process, copies the store to PostgreSQL and has a replica
-// finish the runs. The journal of the file is the beginning of the journal in the database, byte for byte, and folds
-// to the same result. The way back gives the same journals again.
+// TestReplicas_Copied begins runs with the store in SQLite, kills the process, copies the store to PostgreSQL and lets
+// a replica finish the runs. The journal from SQLite is the beginning of the journal in PostgreSQL, byte for byte, and
+// folds to the same result. A copy back to SQLite contains the same journals again.
 func TestReplicas_Copied(t *testing.T) {
 	f := newField(t)
 	plain := filepath.Join(f.Dir, "tenon.yaml")

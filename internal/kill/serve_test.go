@@ -13,8 +13,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// TestServe submits runs to a tenon serve that is killed at random times and restarted. Every run completes
-// without intervention, with the guarantees of TestKill. Two submissions with the same key are one run.
+// TestServe submits runs to a tenon serve that is killed at random times and restarted. Every run completes without
+// intervention, with the guarantees of TestKill. Two submissions with the same key start only one run.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	f := newField(t)

@@ -18,9 +18,9 @@ import (
 
 // heldModel is a model whose answers the test holds back. The last message of a person selects the answer.
 type heldModel struct {
-	heard   chan struct{} // closed: a follower has heard the beginning of the answer to "talk"
+	heard   chan struct{} // closed after a follower has received the beginning of the answer to "talk"
 	asked   chan struct{} // receives a value for each request of "wait", which never gets an answer
-	working chan struct{} // closed: the model works again, for "break"
+	working chan struct{} // closed when the model works again, for "break"
 }
 
 func newHeldModel(t *testing.T) (m *heldModel, url string) {
@@ -91,7 +91,8 @@ func (m *heldModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// heard follows a run over the HTTP API of a tenon serve, and returns once a live text has come.
+// heard follows a run over the HTTP API of a tenon serve and returns after a delta event with the wanted text has
+// arrived.
 func (f *field) heard(t *testing.T, run, at, want string) {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(f.Dir, ".tenon", "serve.token"))
@@ -121,9 +122,9 @@ func (f *field) heard(t *testing.T, run, at, want string) {
 	t.Fatalf("no live text came, status %d:\n%s", res.StatusCode, got.String())
 }
 
-// TestReplicas_Steered has two processes of tenon serve on one database, and runs of the first. Over the HTTP API of the
-// second a person follows one with live text, steers it while its model answers, allows its call and cancels another
-// one. A run that failed at the first is resumed at the second.
+// TestReplicas_Steered starts two processes of tenon serve on one database. The first one executes the runs. Over the
+// HTTP API of the second one, a person follows a run with live text, steers it while its model answers, allows its call
+// and cancels another run. A run that failed in the first process is resumed in the second one.
 func TestReplicas_Steered(t *testing.T) {
 	a := newField(t)
 	held, url := newHeldModel(t)

@@ -11,8 +11,8 @@ import (
 )
 
 // TestReplicas_Stopped stops a replica by SIGSTOP for longer than its lease, in the middle of a run. Another replica
-// takes the run over and finishes it. The stopped one wakes up, writes nothing into the run, and serves on. That is
-// done several times with the same processes.
+// takes the run over and finishes it. The stopped replica wakes up, writes nothing into the run, and continues to
+// serve. The test repeats this several times with the same processes.
 func TestReplicas_Stopped(t *testing.T) {
 	a := newField(t)
 	a.inPostgres(t, fmt.Sprintf("stopped_%d", os.Getpid()))

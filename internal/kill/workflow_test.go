@@ -72,7 +72,7 @@ func flowOf(text, safe, unsafe, asked string) string {
 	return strings.NewReplacer("SAFE,", safe+",", "UNSAFE,", unsafe+",", "ASKED,", asked+",").Replace(text)
 }
 
-// TestKillWorkflow kills workflows like TestKill kills agents.
+// TestKillWorkflow does the same as TestKill, with workflows in place of agents.
 func TestKillWorkflow(t *testing.T) {
 	t.Parallel()
 	kills := 6

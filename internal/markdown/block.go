@@ -33,7 +33,7 @@ type block struct {
 
 // item is an entry of a list.
 type item struct {
-	mark   string // "•", "1.", "☐"
+	mark   string // such as "•", "1." or "☐"
 	blocks []block
 }
 
@@ -99,7 +99,8 @@ func parseParagraph(lines []string, i int) (block, int) {
 	return block{kind: paragraph, text: strings.Join(text, "\n")}, i
 }
 
-// parseCode reads fenced code. Without a closing fence it ends with the text, because the rest may still arrive.
+// parseCode reads fenced code. If there is no closing fence, the code ends with the text, because the rest may still
+// arrive.
 func parseCode(lines []string, i int) (block, int) {
 	mark := fenceOf(lines[i])
 	indent := len(lines[i]) - len(strings.TrimLeft(lines[i], " "))
@@ -163,7 +164,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// task replaces the mark of an entry of a task list.
+// task replaces the mark of an item in a task list.
 func task(mark, text string) (string, string) {
 	switch {
 	case strings.HasPrefix(text, "[ ] "):
@@ -191,7 +192,7 @@ func closes(l, fence string) bool {
 	return len(t) >= len(fence) && strings.Trim(t, fence[:1]) == ""
 }
 
-// headingOf returns the level of a heading, or 0 if the line is none.
+// headingOf returns the level of a heading. It returns 0 if the line is not a heading.
 func headingOf(t string) int {
 	n := len(t) - len(strings.TrimLeft(t, "#"))
 	if n == 0 || n > 6 || n < len(t) && t[n] != ' ' {
@@ -212,7 +213,7 @@ func startsItem(l string) bool {
 	return mark != ""
 }
 
-// itemOf returns the indent, mark and text of an entry of a list. The mark is "" if the line is none.
+// itemOf returns the indentation, mark and text of a list item. mark is "" if the line does not begin an item.
 func itemOf(l string) (indent int, mark, text string) {
 	t := strings.TrimLeft(l, " ")
 	indent = len(l) - len(t)

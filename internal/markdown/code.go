@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// highlight colours the lines of code: comments, texts, numbers and keywords, by rules that most languages share. The
-// words are looked up only when code is drawn, and no lexer is loaded.
+// highlight colours the lines of code: comments, texts, numbers and keywords. Its rules are common to most languages,
+// so it needs no lexer. It looks up keywords only when code is drawn.
 func highlight(lines []string, lang string) []line {
 	out := make([]line, len(lines))
 	lang = strings.ToLower(lang)
@@ -44,7 +44,7 @@ func diffStyle(l string) string {
 	return ""
 }
 
-// commentOf returns the beginning of a comment to the end of the line.
+// commentOf returns the marker that begins a comment up to the end of the line.
 func commentOf(lang string) string {
 	switch lang {
 	case "py", "python", "sh", "bash", "zsh", "shell", "yaml", "yml", "toml", "rb", "ruby", "perl", "r", "make",
@@ -131,8 +131,8 @@ func (h *highlighter) line(l string) (out line) {
 	return out
 }
 
-// quotedLength returns the length of the text in quotes at the beginning of a line. A quote without an end is one
-// character: it may be an apostrophe.
+// quotedLength returns the length of the quoted text at the beginning of a line. If there is no closing quote, it
+// returns 1, because the quote may be an apostrophe.
 func quotedLength(l string) int {
 	for i := 1; i < len(l); i++ {
 		switch l[i] {

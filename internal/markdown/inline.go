@@ -12,11 +12,11 @@ type inline struct {
 	text  strings.Builder
 	style string
 	link  string
-	no    map[string]int // delimiters that have no end before this place
+	no    map[string]int // delimiter → offset before which it has no end
 	depth int
 }
 
-// maxSpan bounds how far the end of emphasis or a link is looked for, in bytes.
+// maxSpan bounds how far the end of emphasis or of a link may be from its beginning, in bytes.
 const maxSpan = 4 << 10
 
 // inlines returns the spans of a paragraph. A line break in a span is a hard break.
@@ -56,7 +56,7 @@ func (in *inline) with(style, link, s string) {
 	in.style, in.link, in.no = before, beforeLink, no
 }
 
-// verbatim writes a text as it is in an additional style.
+// verbatim writes a text unchanged in an additional style.
 func (in *inline) verbatim(style, s string) {
 	in.flush()
 	before := in.style
@@ -66,7 +66,7 @@ func (in *inline) verbatim(style, s string) {
 	in.out = append(in.out, span{s, style, in.link})
 }
 
-// entities are the ones that models write. Others stay as they are.
+// entities are the entities that models write. Other entities stay as they are.
 var entities = map[string]string{"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": `"`, "&#39;": "'", "&nbsp;": " "}
 
 func (in *inline) read(s string) {
@@ -109,7 +109,7 @@ func (in *inline) read(s string) {
 	}
 }
 
-// literal writes n bytes as they are.
+// literal writes n bytes unchanged.
 func (in *inline) literal(s string, n int) int {
 	in.text.WriteString(s[:n])
 	return n
@@ -148,7 +148,7 @@ func (in *inline) code(s string) int {
 	}
 }
 
-// emphasis reads *emphasis*, **strong**, ***both*** and ~~strikethrough~~ at a place of a text.
+// emphasis reads *emphasis*, **strong**, ***both*** and ~~strikethrough~~ at an offset of a text.
 func (in *inline) emphasis(s string, at int) int {
 	c := s[at : at+1]
 	n := len(s[at:]) - len(strings.TrimLeft(s[at:], c))
@@ -205,7 +205,8 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
 }
 
-// reference reads [text](address) and ![description](address). The address is shown unless it is the text.
+// reference reads [text](address) and ![description](address). It shows the address if the address differs from the
+// text.
 func (in *inline) reference(s string) int {
 	picture := strings.HasPrefix(s, "![")
 	if s[0] == '!' && !picture || in.depth > maxDepth {
@@ -262,7 +263,7 @@ func (in *inline) reference(s string) int {
 	return stop + 1
 }
 
-// angle reads <https://example.org>. Other tags stay text.
+// angle reads <https://example.org>. Other tags remain text.
 func (in *inline) angle(s string) int {
 	if end := strings.IndexAny(s[:min(len(s), maxSpan)], "> \n"); end > 1 && s[end] == '>' {
 		if link := safeLink(s[1:end]); link != "" {

@@ -23,15 +23,15 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Options say how a text is drawn.
+// Options configures how a text is drawn.
 type Options struct {
 	Width int  // columns; less than 8 counts as 8
-	Links bool // write links as OSC 8 as well
-	Plain bool // no styles at all
+	Links bool // also write links as OSC 8
+	Plain bool // use no styles
 }
 
-// SGR parameters (ECMA-48) of the parts of a text. They use the terminal's own 16 colours, which fit light and dark
-// backgrounds.
+// SGR parameters (ECMA-48) for the parts of a text. They use the 16 colours of the terminal, which are readable on
+// light and dark backgrounds.
 const (
 	styleStrong  = "1"
 	styleEmph    = "3"
@@ -119,11 +119,13 @@ func (l line) width() int {
 	return n
 }
 
-// most bounds the part of a text that [Stable] leaves open, in bytes. A longer paragraph is cut at a line.
+// most bounds the part of a text after the length that [Stable] returns, in bytes. A longer paragraph is split at the
+// end of a line.
 const most = 32 << 10
 
-// Stable returns the length of the beginning of a text that no later text can change: whole blocks before the last
-// empty line outside fenced code, where no list or quote continues. It is 0 if there is none.
+// Stable returns the length of the part of a text that later text cannot change. This part consists of whole blocks. It
+// ends before the last empty line that is outside of fenced code and that no list or quote continues after. It returns
+// 0 if there is no such part.
 func Stable(text string) int {
 	stable, fence := 0, ""
 	blank := false
@@ -152,7 +154,7 @@ func Stable(text string) int {
 			stable = at
 		}
 		blank = false
-		if fence == "" && len(l) > 2*most { // one huge line
+		if fence == "" && len(l) > 2*most { // a very long line
 			for stable = at + most; stable > 0 && !utf8.RuneStart(text[stable]); stable-- {
 			}
 			return stable
@@ -165,7 +167,8 @@ func Stable(text string) int {
 	return stable
 }
 
-// safeLink returns an address that a terminal may open, or "": only web and mail addresses, only printable ASCII.
+// safeLink returns an address that a terminal may open, or "". It accepts only web and mail addresses of printable
+// ASCII characters.
 func safeLink(s string) string {
 	low := strings.ToLower(s)
 	if !strings.HasPrefix(low, "https://") && !strings.HasPrefix(low, "http://") && !strings.HasPrefix(low, "mailto:") {
@@ -179,7 +182,7 @@ func safeLink(s string) string {
 	return s
 }
 
-// Cut returns the beginning of a text that fits a width: at least one character, unless the text is empty.
+// Cut returns the beginning of a text that fits a width. It returns at least one character, unless the text is empty.
 func Cut(s string, width int) string {
 	if head := fitting(s, width); head != "" {
 		return head
@@ -188,8 +191,8 @@ func Cut(s string, width int) string {
 	return s[:n]
 }
 
-// perColumn bounds the bytes of a text that are looked at for each column, so that a huge line costs no more than its
-// length. A character with more combining marks is cut.
+// perColumn bounds the bytes that are examined for each column, so that the work for a very long line is bounded. A
+// character with more combining marks is cut.
 const perColumn = 64
 
 // fitting returns the beginning of a text that fits a width, or "" if not even one character does.

@@ -4,12 +4,13 @@ import (
 	"strings"
 )
 
-// renderer lays out blocks as lines.
+// renderer lays out blocks in lines.
 type renderer struct {
 	out []line
 }
 
-// blocks lays out blocks with an empty line between them. tight leaves out the empty line: it is the depth in a list.
+// blocks lays out blocks with an empty line between them. tight is the depth in lists. If it is not 0, there are empty
+// lines only around code.
 func (r *renderer) blocks(list []block, width, tight int) {
 	for i, b := range list {
 		if i > 0 && (tight == 0 || b.kind == code || list[i-1].kind == code) {
@@ -54,7 +55,7 @@ func (r *renderer) block(b block, width, tight int) {
 	}
 }
 
-// indented lays out blocks behind a mark.
+// indented lays out blocks after a mark. first precedes the first line, and rest the other lines.
 func (r *renderer) indented(list []block, width, tight int, first, rest line) {
 	inner := &renderer{}
 	inner.blocks(list, width-first.width(), tight)
@@ -70,7 +71,7 @@ func (r *renderer) indented(list []block, width, tight int, first, rest line) {
 	}
 }
 
-// wrap breaks spans into lines of a width, between words. A word that is wider than a line is cut.
+// wrap breaks spans into lines of a width, between words. It cuts a word that is wider than a line.
 func wrap(spans line, width int) []line {
 	w := &wrapper{width: max(width, 1)}
 	for _, s := range spans {
@@ -108,7 +109,7 @@ type wrapper struct {
 	lines   []line
 	line    line
 	used    int
-	space   line // between the line and the pending word
+	space   line // between the last word of the line and the pending word
 	pending line // the pieces of the current word
 }
 
@@ -141,7 +142,7 @@ func (w *wrapper) newline() {
 	w.lines, w.line, w.used, w.space = append(w.lines, w.line), nil, 0, nil
 }
 
-// cut divides spans into lines of a width, at any character.
+// cut splits spans into lines of a width, at any character.
 func cut(spans line, width int) []line {
 	width = max(width, 1)
 	var lines []line

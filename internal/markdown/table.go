@@ -2,7 +2,7 @@ package markdown
 
 import "strings"
 
-// isDelimiter reports whether a line is the second line of a table.
+// isDelimiter reports whether a line is the delimiter row of a table, which is its second line.
 func isDelimiter(l string) bool {
 	cells := cellsOf(l)
 	for _, c := range cells {
@@ -14,7 +14,7 @@ func isDelimiter(l string) bool {
 	return len(cells) > 0 && strings.Contains(l, "-")
 }
 
-// cellsOf divides a line of a table. A bar in code or after a backslash belongs to its cell.
+// cellsOf splits a row of a table. A bar in code or after a backslash belongs to its cell.
 func cellsOf(l string) (cells []string) {
 	l = strings.TrimSpace(l)
 	l = strings.TrimPrefix(l, "|")
@@ -38,7 +38,7 @@ func cellsOf(l string) (cells []string) {
 	return cells
 }
 
-// parseTable reads a table of GitHub's form.
+// parseTable reads a table in GitHub's form.
 func parseTable(lines []string, i int) (block, int) {
 	b := block{kind: table, rows: [][]string{cellsOf(lines[i])}}
 	for _, c := range cellsOf(lines[i+1]) {
@@ -59,10 +59,11 @@ func parseTable(lines []string, i int) (block, int) {
 
 const (
 	gap       = 2 // columns between the columns of a table
-	leastCell = 6 // columns that a cell keeps when a table is fitted
+	leastCell = 6 // least columns of a cell when a table is narrowed
 )
 
-// layTable lays out a table. Wide columns wrap. If even that does not fit, each row becomes lines of NAME: value.
+// layTable lays out a table. Wide columns are wrapped. If the table is still too wide, each row is drawn as lines of
+// NAME: value.
 func layTable(b block, width int) []line {
 	columns := len(b.rows[0])
 	cells := make([][]line, len(b.rows))
@@ -101,7 +102,7 @@ func layTable(b block, width int) []line {
 	return out
 }
 
-// fit reduces the widest columns until all fit. It reports whether that leaves each column enough.
+// fit narrows the widest columns until all columns fit. It reports whether each column is still wide enough.
 func fit(natural []int, room int) (widths []int, ok bool) {
 	widths = append(widths, natural...)
 	total := 0
@@ -156,7 +157,7 @@ func layRow(row []line, widths []int, aligned []byte) (out []line) {
 	return out
 }
 
-// records lays out a table whose columns do not fit beside each other.
+// records lays out a table that is too wide for columns.
 func records(cells [][]line, width int) (out []line) {
 	for i, row := range cells[1:] {
 		if i > 0 {

@@ -49,7 +49,7 @@ type Request struct {
 	Body    []byte
 	Private bool // allow private addresses, also after redirects
 	Public  bool // refuse private addresses, even if URL contains one
-	// Why is the reason for Public in errors; empty: policy.urls.allow_private is false.
+	// Why is the reason for Public in errors. If empty, it is that policy.urls.allow_private is false.
 	Why string
 }
 
@@ -84,7 +84,7 @@ func (c *Client) Close() {
 	c.open.CloseIdleConnections()
 }
 
-// errPrivate is the reason for refusing an address.
+// errPrivate is the reason for refusing a private address.
 var errPrivate = errors.New("is a private address")
 
 // CheckAddress returns an error for an address, IP:port, that is not public: private, loopback, link-local or
@@ -135,9 +135,8 @@ func NamesPrivate(u *url.URL) bool {
 	return err == nil && !isPublic(a)
 }
 
-// Do sends the request and returns the response, whatever its status. Errors: invalid (the URL), denied (a
-// refused address or redirect), unreachable, timeout, unknown_outcome (the request may have taken effect),
-// too_large, cancelled.
+// Do sends the request and returns the response with any status. Errors: invalid (the URL), denied (a refused address
+// or redirect), unreachable, timeout, unknown_outcome (the request may have taken effect), too_large, cancelled.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
@@ -157,7 +156,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	if h := req.Header.Get("Host"); h != "" {
 		req.Host = h
 	}
-	literal := NamesPrivate(u) && !r.Public // the address was written on purpose
+	literal := NamesPrivate(u) && !r.Public // an address in the URL itself was written on purpose
 	client := &http.Client{Transport: c.guarded, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		return redirect(next, via, literal && !r.Private)
 	}}
@@ -188,8 +187,8 @@ type errRedirect string
 
 func (e errRedirect) Error() string { return string(e) }
 
-// redirect decides whether a redirect may be followed, and removes headers that must not be sent to another
-// origin. Stay reports that the origin must not change.
+// redirect decides whether a redirect may be followed, and removes headers that must not be sent to another origin. If
+// stay is set, the origin must not change.
 func redirect(next *http.Request, via []*http.Request, stay bool) error {
 	first := via[0]
 	switch {

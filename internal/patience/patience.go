@@ -25,13 +25,13 @@ type Limit struct {
 	mu      sync.Mutex
 	timer   *time.Timer // nil if there is no limit
 	full    time.Duration
-	most    time.Duration // of all time that was not paused, if progress is reported
-	spent   time.Duration // time that was not paused until since
+	most    time.Duration // limit of the time that was not paused, if progress is reported
+	spent   time.Duration // time that was not paused, up to since
 	left    time.Duration
 	since   time.Time // time at which the timer was last set
 	paused  int       // number of open pauses
 	expired bool
-	inner   *Limit // of a part of the operation
+	inner   *Limit // limit of a part of the operation
 }
 
 // WithTimeout returns a context that ends after d of time that was not paused, with the cause
@@ -52,8 +52,8 @@ func WithTimeout(parent context.Context, d time.Duration) (context.Context, *Lim
 	return ctx, l
 }
 
-// WithProgress is WithTimeout for an operation that may report progress. Each call of [Limit.Progress] begins d again,
-// but the context ends after most in all. Progress changes nothing if most is not longer than d.
+// WithProgress is WithTimeout for an operation that may report progress. Each call of [Limit.Progress] restarts the
+// time d. The context ends after the total time most. If most is not longer than d, progress changes nothing.
 func WithProgress(parent context.Context, d, most time.Duration) (context.Context, *Limit) {
 	ctx, cancel := context.WithCancelCause(parent)
 	l := &Limit{cancel: cancel, full: d, most: most, left: d, since: time.Now()}
@@ -68,14 +68,14 @@ func WithProgress(parent context.Context, d, most time.Duration) (context.Contex
 }
 
 type (
-	limited  struct{} // the key of the value that marks a context with a limit
-	limitKey struct{} // the key of the innermost Limit of a context
+	limited  struct{} // context key: the context has a limit
+	limitKey struct{} // context key of the innermost Limit
 )
 
 // IsLimited reports whether a Limit ends the context after some time.
 func IsLimited(ctx context.Context) bool { return ctx.Value(limited{}) != nil }
 
-// Progress begins the time again, also of the Limit of a part of the operation; see [WithProgress].
+// Progress restarts the time, and also the time of a Limit of a part of the operation; see [WithProgress].
 func (l *Limit) Progress() {
 	l.mu.Lock()
 	inner := l.inner
@@ -94,7 +94,8 @@ func (l *Limit) Progress() {
 	}
 }
 
-// Length returns how long the operation may take: the time without progress, or all of it if that is what ends it.
+// Length returns the time limit of the operation. This is the time without progress, or the total time if that ends the
+// operation first.
 func (l *Limit) Length() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +105,7 @@ func (l *Limit) Length() time.Duration {
 	return l.full
 }
 
-// spend counts the time since the timer was last set.
+// spend adds the time since the timer was last set to the spent time.
 func (l *Limit) spend() {
 	now := time.Now()
 	l.spent += now.Sub(l.since)

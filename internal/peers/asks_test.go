@@ -84,7 +84,7 @@ func (p *peers) testAsks(t *testing.T) {
 }
 
 func testFoldersByRoots(t *testing.T, s shell) {
-	// The server requests the roots a moment after its start, later on a loaded machine.
+	// The server requests the roots a moment after its start, and later than that on a loaded machine.
 	for _, moment := range []string{"1s", "5s", "25s"} {
 		steps := s.WriteFile(t, "files.yaml", "steps:\n  - calls: [{name: list_allowed_directories}]\n"+
 			"  - delay: "+moment+

@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// testClientTools has OpenAI's SDKs execute tools of their own in turns in which tenon executes the agent's, whole and
-// streamed, with the SDKs' own loops.
+// testClientTools tests tools that OpenAI's SDKs execute themselves, in turns in which tenon executes the tools of the
+// agent. It uses the SDKs' own loops, with and without streaming.
 func (p *peers) testClientTools(t *testing.T) {
 	s := p.shell(t)
 	s.WriteFile(t, "sensing.yaml", "steps:\n  - text: I look.\n    calls:\n"+

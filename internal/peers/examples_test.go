@@ -141,7 +141,7 @@ func (p *peers) notices(t *testing.T, url, transport string) {
 		transport, "--log-level", "info")
 	came := strings.Count(o.ErrOut, "otification #")
 	if transport == "http" && came > 0 {
-		came = 3 // a separate stream, so the result may arrive earlier
+		came = 3 // notifications use a separate stream, so the result may arrive before them
 	}
 	if came != 3 || o.Out == "" {
 		t.Errorf("not the notifications and the result over %s\n%s", transport, o)

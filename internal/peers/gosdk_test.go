@@ -11,14 +11,14 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// testGoSDK calls servers made with the official Go SDK, in both protocol eras and over both transports.
-// Their module is internal/rivals, which make figures measures too.
+// testGoSDK calls servers made with the official Go SDK, in both protocol eras and over both transports. The servers
+// are in the module internal/rivals, which `make figures` uses too.
 func (p *peers) testGoSDK(t *testing.T) {
 	rivals := clitest.Build(t, filepath.Join("..", "rivals"), ".")
 	for _, tt := range []struct {
 		server, era string
 		http        bool
-		asked       []string // flags; none to detect the era
+		asked       []string // flags; if nil, tenon detects the era
 	}{
 		{"go-sdk-stdio", "2026-07-28", false, nil},
 		{"go-sdk-stdio", "2026-07-28", false, []string{"--protocol", "2026-07-28"}},

@@ -99,9 +99,9 @@ func (p *peers) testAPI(t *testing.T) {
 	t.Run("schemathesis", func(t *testing.T) { p.testSchemathesis(t, bin, url, s) })
 }
 
-// testSchemathesis excludes streams without an end, operations that start processes, operations that wait for
-// a browser, and operations that write the configuration. A refusal of a well-formed request for its content
-// is not a finding, such as a run that has ended or arguments that violate a tool's schema.
+// testSchemathesis excludes streams without an end, operations that start processes, operations that wait for a
+// browser, and operations that write the configuration. If tenon refuses a well-formed request for its content, such as
+// arguments that violate a tool's schema or the id of a run that has ended, that is not a finding.
 func (p *peers) testSchemathesis(t *testing.T, bin, url string, s shell) {
 	cmd := exec.Command(filepath.Join(bin, "schemathesis"), "--no-color", "run", url+"/api/v1/openapi.json", "-H",
 		"Authorization: Bearer "+apiToken,

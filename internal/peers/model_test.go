@@ -120,8 +120,9 @@ func (p *peers) aimock(t *testing.T, fixtures any, more ...string) string {
 
 type m = map[string]any
 
-// fixtures returns the responses to a question about the secret number: two concurrent calls to two servers,
-// then a third call, then the answer. Each turn requires that the last result is the server's.
+// fixtures returns the responses to a question about the secret number: two concurrent calls to two servers, then a
+// third call, then the answer. A later response is sent only if the last result in the request contains what the server
+// returned.
 func fixtures(note string) []m {
 	var list []m
 	for _, question := range []string{"secret"} {

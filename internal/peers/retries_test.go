@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// testRetries counts the effects of one call of an SDK whose run ends at a limit, or fails, after tool calls. The SDKs
-// repeat requests by themselves, so a wrong status would multiply the effects.
+// testRetries sends one request with an SDK, to a run that reaches a limit or fails after tool calls, and counts the
+// effects. The SDKs repeat a request by themselves after some statuses, so a wrong status would multiply the effects.
 func (p *peers) testRetries(t *testing.T) {
 	s := p.shell(t)
 	s.WriteFile(t, "limit.yaml",

@@ -16,7 +16,7 @@ type made struct {
 	tools     []string
 	stdio     []string // command of the server
 	url       string   // URL of a server that does not use stdio
-	transport string   // "" for the transport that the URL implies
+	transport string   // empty if the URL determines the transport
 }
 
 // testPython calls servers of the official Python SDK: version 2 with its three transports, and version 1
@@ -157,8 +157,8 @@ func (p *peers) call(t *testing.T, m made) {
 	}
 }
 
-// late checks that a server that starts slowly is used in its own era, even though it received initialize
-// before it was able to respond.
+// late checks that tenon uses a server that starts slowly in the server's own era, even though the server received
+// initialize before it was able to respond.
 func (p *peers) late(t *testing.T, m made) {
 	s := p.shell(t)
 	slow := append([]string{"--", "sh", "-c", `sleep 2; exec "$@"`, "sh"}, m.stdio...)

@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// everythingTools lists the tools that server-everything offers to a client with form and URL elicitation,
-// which tenon declares by default. It has two more for clients with sampling and roots: see testAsks.
+// everythingTools lists the tools that server-everything offers to a client with form and URL elicitation, which tenon
+// declares by default. The server offers two more tools to clients with sampling and roots: see testAsks.
 var everythingTools = []string{"echo", "get-annotated-message", "get-env", "get-resource-links",
 	"get-resource-reference",
 	"get-structured-content", "get-sum", "get-tiny-image", "gzip-file-as-resource", "simulate-research-query",
@@ -113,7 +113,8 @@ func (p *peers) testHTTP(t *testing.T) {
 	answers(t, url)
 	s := p.shell(t)
 	s.everything(t, "--url", url)
-	// A client that ends does not wait long for the server to end the session.
+	// The client exits without a long wait for the response to its request that ends the session, so the server may end
+	// the session later.
 	opened, ended := 0, 0
 	for end := time.Now().Add(time.Minute); (opened == 0 || opened != ended) &&
 		time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -130,7 +131,8 @@ func (p *peers) testHTTP(t *testing.T) {
 	}
 }
 
-// testSSE does the same over HTTP+SSE, with the transport given and detected.
+// testSSE tests the same features as testHTTP over HTTP+SSE, with the transport specified. It also checks that tenon
+// detects this transport.
 func (p *peers) testSSE(t *testing.T) {
 	port := clitest.FreePort(t)
 	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "sse")...)
@@ -216,7 +218,7 @@ func (s shell) everything(t *testing.T, server ...string) {
 			}
 			last = l.Data.Progress
 		}
-		// Notifications may be skipped if newer ones are available, but not all of them.
+		// The client may skip a notification if a newer one is available, but it must not skip all of them.
 		if result := all[len(all)-1]; len(all) < 2 || result.Kind != "result" || len(result.Data.Content) != 1 ||
 			!strings.Contains(result.Data.Content[0].Text, "Steps: 4") {
 			t.Errorf("want progress and the result\n%s", o)

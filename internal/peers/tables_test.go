@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/internal/clitest"
 )
 
-// testTables tests tool tables with real servers: the tools of each server as a table, one table of all of
-// them or with a workflow, an agent that uses it, and its conversation.
+// testTables tests tool tables with real servers: a table with the tools of each server, one table with all of them, a
+// table that also contains a workflow, an agent that uses such a table, and the table of its conversation.
 func (p *peers) testTables(t *testing.T) {
 	port := clitest.FreePort(t)
 	background(t, []string{"PORT=" + port}, p.server(t, "server-everything", "streamableHttp")...)
@@ -49,7 +49,7 @@ func (p *peers) testTables(t *testing.T) {
 		t.Errorf("conversation: %+v", rows)
 	}
 
-	// A workflow next to the tools, in the same column.
+	// Add a workflow to the table, in the same column as the tools.
 	s.WriteFile(t, "report.yaml", `kind: workflow
 version: 1
 name: monthly_report

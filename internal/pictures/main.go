@@ -21,7 +21,7 @@ import (
 	"github.com/tenonhq/tenon/internal/pty"
 )
 
-// command is a command of the picture, and what a person answers.
+// command is a command in the picture, with the answers that a person types.
 type command struct {
 	text    string
 	answers []pty.Answer
@@ -59,7 +59,7 @@ func run(args []string) error {
 	return os.WriteFile(args[0], svg(lines), 0o644)
 }
 
-// record runs the commands with the tenon in a folder and returns the lines of the terminal.
+// record runs the commands with the tenon in the folder programs, and returns the lines of the terminal.
 func record(programs string) (lines [][]pty.Cell, err error) {
 	home, err := os.MkdirTemp("", "tenon-picture-")
 	if err != nil {
@@ -85,7 +85,7 @@ func record(programs string) (lines [][]pty.Cell, err error) {
 	return lines, nil
 }
 
-// prompt returns the line of a command, with the style that svg gives to what a person types.
+// prompt returns the line with a command. It has the style that svg uses for typed text.
 func prompt(text string) []pty.Cell {
 	cells := []pty.Cell{{Rune: '$', Style: "2"}, {Rune: ' '}}
 	for _, r := range text {

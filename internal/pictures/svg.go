@@ -59,7 +59,7 @@ type span struct {
 	style  string
 }
 
-// spans divides a line into runs of one style, without the spaces between them.
+// spans splits a line into runs of one style. It drops the spaces between them.
 func spans(cells []pty.Cell) []span {
 	var all []span
 	for i := 0; i < len(cells); {
@@ -78,7 +78,7 @@ func spans(cells []pty.Cell) []span {
 	return all
 }
 
-// attributes are the SVG attributes of SGR parameters. Parameters without an entry are ignored.
+// attributes returns the SVG attributes for SGR parameters. Parameters without an entry are ignored.
 func attributes(style string) string {
 	all := ""
 	for p := range strings.SplitSeq(style, ";") {

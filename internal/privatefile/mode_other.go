@@ -8,5 +8,5 @@ func checkFile(string, fs.FileInfo) error { return nil }
 
 func checkFolder(string, fs.FileInfo) error { return nil }
 
-// Others reports nobody: this system keeps no such bits.
+// Others always returns Nobody, because this system has no such mode bits.
 func Others(fs.FileInfo, bool) (Writer, uint32) { return Nobody, 0 }

@@ -26,10 +26,10 @@ func checkFile(path string, st fs.FileInfo) error {
 	return nil
 }
 
-// Others reports who can write a file or folder, besides root and the current user, with the id of the user or group.
-// A folder with the sticky bit, such as /tmp, counts as not writable: users can replace only their own files there. The
-// primary group of the process counts as the current user, because on most systems it has only this member. The owner
-// of the file is considered only if owner is true.
+// Others returns who, besides root and the current user, can write a file or folder. The number is the id of the user
+// or group. A folder with the sticky bit, such as /tmp, counts as not writable: users can replace only their own files
+// in it. The primary group of the process counts as the current user, because on most systems the user is its only
+// member. If owner is false, the owner of the file is ignored.
 func Others(st fs.FileInfo, owner bool) (Writer, uint32) {
 	s, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -50,7 +50,7 @@ func Others(st fs.FileInfo, owner bool) (Writer, uint32) {
 
 func checkFolder(path string, st fs.FileInfo) error {
 	perm := st.Mode().Perm()
-	who, id := Others(st, os.Geteuid() != 0) // root works in the folders of users, as in a container
+	who, id := Others(st, os.Geteuid() != 0) // root also works in the folders of users, as in a container
 	switch who {
 	case AnotherUser:
 		return &Refused{path, fmt.Sprintf("the folder belongs to another user (uid %d), who can replace the file",
@@ -65,5 +65,6 @@ func checkFolder(path string, st fs.FileInfo) error {
 	return nil
 }
 
-// isTrusted reports whether a user may own what we read: root can read all files anyway.
+// isTrusted reports whether a user may own the files that are read. The user may be the current user, or root, who can
+// read all files anyway.
 func isTrusted(uid uint32) bool { return uid == 0 || int(uid) == os.Geteuid() }

@@ -27,13 +27,13 @@ import (
 	"path/filepath"
 )
 
-// Writer says which users besides root and the caller can write a file or a folder.
+// Writer describes the users, besides root and the caller, that can write a file or a folder.
 type Writer int
 
 // The values of [Writer].
 const (
 	Nobody      Writer = iota
-	AnotherUser        // its owner
+	AnotherUser        // the owner of the file
 	AllUsers
 	AGroup
 )
@@ -48,8 +48,8 @@ type Refused struct {
 // Error implements error.
 func (r *Refused) Error() string { return r.Path + ": " + r.Why + "; " + r.Do }
 
-// Read returns the content of a file that only the caller can read, at most limit
-// bytes. Errors: *Refused, *fs.PathError, and one for a file that is too large.
+// Read returns the content of a file that only the caller can read. The file may have at most limit bytes. Errors:
+// *Refused, *fs.PathError, and an error for a file that is too large.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -73,8 +73,8 @@ func Read(path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// Check reports what is wrong with a file that is to hold a secret, as Read does. The
-// result is nil for a file that does not exist.
+// Check returns the error that Read would return for a file that is to contain a secret. It returns nil if the file
+// does not exist.
 func Check(path string) error {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func Check(path string) error {
 // check applies the rules to a file and to the folders that lead to it.
 func check(path string, st fs.FileInfo) error {
 	if err := checkFile(path, st); err != nil || !st.Mode().IsRegular() {
-		return err // the folder of a pipe, such as /dev/fd, says nothing
+		return err // the folder of a pipe, such as /dev/fd, is not checked
 	}
 	full, err := filepath.Abs(path)
 	if err != nil {

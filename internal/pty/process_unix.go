@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// own starts the child in a new session, with the terminal, file descriptor 3, as its controlling terminal.
+// own makes the child start in a new session. The controlling terminal of the session is the terminal, file descriptor
+// 3.
 func own(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3} }
 
 // kill ends the shell and its children.

@@ -12,14 +12,14 @@ var escape = regexp.MustCompile("\x1b(\\[[0-9;?]*[a-zA-Z]|\\][^\x07\x1b]*(\x07|\
 // plain removes escape sequences.
 func plain(s string) string { return escape.ReplaceAllString(s, "") }
 
-// Cell is a character of the screen with the parameters of its last SGR sequence, such as "1" for bold.
+// Cell is a character on the screen. Its style is the parameters of the SGR sequences before it, such as "1" for bold.
 type Cell struct {
 	Rune  rune
 	Style string
 }
 
-// Screen returns the lines that the output of a terminal leaves behind. It follows carriage returns, backspaces,
-// erased lines and a cursor that moves. Lines do not wrap.
+// Screen returns the lines that a terminal shows after some output. It handles carriage returns, backspaces, erased
+// lines and movements of the cursor. It does not wrap lines.
 func Screen(output string) [][]Cell {
 	var lines [][]Cell
 	row, col, style := 0, 0, ""
@@ -71,7 +71,8 @@ func Screen(output string) [][]Cell {
 	return lines
 }
 
-// sgr combines the style so far with the parameters of one more sequence. A 0 or nothing ends all styles.
+// sgr applies the parameters of one SGR sequence to the current style. The parameter 0, or no parameter, ends all
+// styles.
 func sgr(style, arg string) string {
 	for p := range strings.SplitSeq(arg, ";") {
 		switch {
@@ -113,7 +114,7 @@ func put(lines [][]Cell, row, col int, c Cell) [][]Cell {
 	return lines
 }
 
-// Text returns the lines that the output of a terminal leaves behind, without styles and without trailing spaces.
+// Text returns the lines that a terminal shows after some output, without styles and trailing spaces.
 func Text(output string) []string {
 	var all []string
 	for _, cells := range Screen(output) {

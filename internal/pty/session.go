@@ -13,21 +13,22 @@ import (
 	"time"
 )
 
-// Answer is what a person types when the output ends with Prompt.
+// Answer is a text that is typed when the output ends with Prompt.
 type Answer struct {
 	Prompt string
 	Type   string
 }
 
-// Config says where a session's shell runs.
+// Config configures the shell of a session.
 type Config struct {
 	Dir           string
 	Env           []string
-	Columns, Rows int           // zero: 100 and 40
-	Patience      time.Duration // for one command; zero: one minute
+	Columns, Rows int           // if 0, 100 and 40
+	Patience      time.Duration // for one command; if 0, one minute
 }
 
-// Session is a shell at a pseudo-terminal. It runs one command after the other; folder and variables stay.
+// Session is a shell at a pseudo-terminal. It runs one command after another and keeps its working folder and
+// variables.
 type Session struct {
 	shell    *exec.Cmd
 	commands io.WriteCloser
@@ -41,7 +42,7 @@ type Session struct {
 	reader sync.WaitGroup
 }
 
-// mark begins the line that the shell prints after each command. No command prints this character.
+// mark begins the line that the shell prints after each command. The output of commands never contains this character.
 const mark = "\x1e"
 
 // Start starts a shell. Start returns errors.ErrUnsupported if the system has no pseudo-terminals for this package.
@@ -93,8 +94,8 @@ func (s *Session) read() {
 	}
 }
 
-// Run runs a command and returns what the terminal printed, and the command's exit status. Each answer is typed when
-// the output ends with its prompt.
+// Run runs a command. It returns the output of the terminal and the exit status. Each answer is typed when the output
+// ends with its prompt.
 func (s *Session) Run(command string, answers ...Answer) (output string, status int, err error) {
 	_, err = fmt.Fprintf(s.commands, "{ %s\n} <&3 >&3 2>&3\n"+
 		"__status=$?; printf '\\036%%d\\n' $__status >&3; (exit $__status)\n", command)
@@ -131,14 +132,14 @@ func (s *Session) Run(command string, answers ...Answer) (output string, status 
 
 func trim(s string) string { return strings.TrimRight(s, " ") }
 
-// Background starts a command beside the session and returns when shown has returned true for a line that the command
-// has printed. The command's output does not appear at the terminal.
+// Background starts a command in the background. It returns when shown has returned true for a line of the command's
+// output. The output does not appear on the terminal.
 func (s *Session) Background(command string, shown func(line string) (done bool)) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	s.pipes = append(s.pipes, w) // open until Close: the shell opens it by name
+	s.pipes = append(s.pipes, w) // kept open until Close, because the shell opens it by its name
 	name := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.Fd())
 	lines := make(chan string)
 	s.reader.Go(func() {
@@ -163,18 +164,18 @@ func (s *Session) Background(command string, shown func(line string) (done bool)
 			err = fmt.Errorf("pty: %q has not printed what was expected after %v", command, s.patience)
 		}
 	}
-	s.reader.Go(func() { // the rest is of no interest, but a full pipe would stop the command
+	s.reader.Go(func() { // reads the remaining output, because a full pipe would block the command
 		for range lines {
 		}
 	})
 	return err
 }
 
-// Close ends the shell and everything that it has started, and waits for them.
+// Close ends the shell and all processes that it has started, and waits for them.
 func (s *Session) Close() error {
 	_, _ = io.WriteString(s.commands, "kill $(jobs -p) 2>/dev/null; wait\nexit 0\n")
 	_ = s.commands.Close()
-	go func() { // the last output of the shell; read ends this loop
+	go func() { // drops the last output of the shell; read ends this loop
 		for range s.output {
 		}
 	}()

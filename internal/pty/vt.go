@@ -87,7 +87,7 @@ func (t *Terminal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// step handles the beginning of the output, and returns its length, or 0 if more is needed.
+// step handles the beginning of the output and returns its length. It returns 0 if it needs more output.
 func (t *Terminal) step(b []byte) int {
 	switch c := b[0]; {
 	case c == 0x1b:
@@ -122,7 +122,7 @@ func (t *Terminal) down() {
 	t.row = min(t.row+1, t.rows-1)
 }
 
-// scroll moves the lines of the scroll region up, or down for a negative number.
+// scroll moves the lines of the scroll region up by n. If n is negative, it moves them down.
 func (t *Terminal) scroll(n int) {
 	for ; n > 0; n-- {
 		copy(t.cells[t.top:t.bottom+1], t.cells[t.top+1:t.bottom+1])
@@ -135,7 +135,7 @@ func (t *Terminal) scroll(n int) {
 }
 
 func (t *Terminal) print(r rune) {
-	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) { // joins the character before it
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) { // joins the previous character
 		if t.col > 0 {
 			t.cells[t.row][t.col-1] += string(r)
 		}

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// defaultDepth is the maximum nesting if [Rules] give none. Package encoding/json has the same.
+// defaultDepth is the maximum nesting if [Rules.Depth] is 0. Package encoding/json has the same limit.
 const defaultDepth = 10_000
 
-// Rules are what [Check] requires of a value beyond the grammar of RFC 8259.
+// Rules are the requirements of [Check] in addition to the grammar of RFC 8259.
 type Rules struct {
-	Depth      int  // maximum nesting of arrays and objects; 0 for 10,000
-	Values     int  // maximum number of values, with all members and elements; 0 for no maximum
-	UniqueKeys bool // no object has a key twice; keys are compared after decoding
-	UTF8       bool // strings are valid UTF-8; encoding/json replaces what is not
+	Depth      int  // maximum nesting of arrays and objects; if 0, 10,000
+	Values     int  // maximum number of values, including members and elements; if 0, unlimited
+	UniqueKeys bool // refuse objects with duplicate keys; keys are decoded for this
+	UTF8       bool // refuse strings that are not UTF-8, which encoding/json would change
 }
 
 // SyntaxError reports the first violation of the grammar or of a rule.
@@ -26,7 +26,7 @@ type SyntaxError struct {
 	Key    string // the duplicate key, decoded
 }
 
-// The reasons that callers look at.
+// The reasons that callers distinguish.
 const (
 	ReasonDeep      = "nested too deeply"
 	ReasonDuplicate = "duplicate key"
@@ -36,12 +36,13 @@ const (
 // Error returns the reason and the position.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }
 
-// Check checks that raw is one JSON value and keeps the rules. It stops at the first error, which is a
-// [*SyntaxError]. It allocates nothing for valid values whose keys have no escapes.
+// Check checks that raw is one JSON value that meets the rules. It stops at the first error, which is a [*SyntaxError].
+// It does not allocate if the value is valid and its keys contain no escapes.
 func Check(raw []byte, r Rules) error { return check(raw, r, nil) }
 
-// CheckObject is [Check] for an object. It calls member for each member of the object itself, with the decoded key
-// and the checked value, while it checks. If it returns an error, the members so far are meaningless.
+// CheckObject is [Check] for an object. While it checks, it calls member for each member of the object, but not of
+// nested objects, with the decoded key and the checked value. If it returns an error, the results of these calls must
+// be discarded.
 func CheckObject(raw []byte, r Rules, member func(key, value []byte)) error {
 	if i := space(raw, 0); i >= len(raw) || raw[i] != '{' {
 		return &SyntaxError{Offset: i, Reason: "no JSON object"}
@@ -49,7 +50,7 @@ func CheckObject(raw []byte, r Rules, member func(key, value []byte)) error {
 	return check(raw, r, member)
 }
 
-// Twice returns the first key that an object has twice, at any depth of valid JSON. Keys are compared after
+// Twice returns the first key that occurs twice in one object, at any depth of valid JSON. Keys are compared after
 // decoding.
 func Twice(raw []byte) (key string, found bool) {
 	err, _ := Check(raw, Rules{UniqueKeys: true}).(*SyntaxError)
@@ -86,7 +87,7 @@ func check(raw []byte, r Rules, member func(key, value []byte)) error {
 	return &SyntaxError{Offset: c.at, Reason: c.reason, Key: c.key}
 }
 
-// firstInvalid returns the offset of the first byte that is not UTF-8.
+// firstInvalid returns the offset of the first byte that is not part of valid UTF-8.
 func firstInvalid(raw []byte) int {
 	for i := 0; i < len(raw); {
 		r, n := utf8.DecodeRune(raw[i:])
@@ -98,14 +99,14 @@ func firstInvalid(raw []byte) int {
 	return len(raw)
 }
 
-// checker checks one value. Its methods take the index where something starts and return the index after it, or -1
-// after a call of fail.
+// checker checks one value. A method gets the index where an element of the grammar starts, and returns the index after
+// it. It returns -1 after a call of fail.
 type checker struct {
 	b     []byte
 	depth int     // maximum nesting
 	left  int     // values that may follow
 	utf8  bool    // strings must be valid UTF-8
-	keys  *keySet // keys of the enclosing objects; nil if they need not be unique
+	keys  *keySet // keys of the enclosing objects; nil if duplicates are allowed
 
 	at     int
 	reason string
@@ -117,7 +118,7 @@ func (c *checker) fail(at int, reason string) int {
 	return -1
 }
 
-// byteAt returns the byte at i, or 0 at the end. JSON has no byte 0 outside of strings.
+// byteAt returns the byte at i, or 0 at the end. The byte 0 is never valid outside of strings.
 func (c *checker) byteAt(i int) byte {
 	if i < len(c.b) {
 		return c.b[i]
@@ -184,7 +185,7 @@ func (c *checker) array(i, nested int) int {
 	}
 }
 
-// object checks the object at i. It calls member, if not nil, for each of its members.
+// object checks the object at i. It calls member for each of its members if member is not nil.
 func (c *checker) object(i, nested int, member func(key, value []byte)) int {
 	if nested > c.depth {
 		return c.fail(i, ReasonDeep)
@@ -258,7 +259,7 @@ func (c *checker) text(i int) (end int, odd bool) {
 				i += bits.TrailingZeros64(hit) >> 3
 				break
 			}
-			for i += 8; i+16 <= len(b); i += 16 { // long texts
+			for i += 8; i+16 <= len(b); i += 16 { // for long texts
 				v, w := binary.LittleEndian.Uint64(b[i:]), binary.LittleEndian.Uint64(b[i+8:])
 				if special(v)|special(w) != 0 {
 					break

@@ -5,17 +5,18 @@ import (
 	"sync"
 )
 
-// fewKeys is the number of keys of an object up to which keys are compared one by one.
+// fewKeys is the number of keys up to which the keys of an object are compared one by one.
 const fewKeys = 16
 
-// keySet holds the keys of an object and of all that enclose it. Its memory is used again.
+// keySet contains the keys of an object and of all enclosing objects. Its memory is reused.
 type keySet struct {
 	keys  [][]byte // of all open objects, from the outermost to the innermost
 	slots []uint32 // hash tables of the objects with many keys; a slot is an index into keys, plus 1
 	seed  maphash.Seed
 }
 
-// level is an open object: the start of its keys, and of its hash table. The table is empty while there are few keys.
+// level is an open object. Its fields are the indexes at which its keys and its hash table start. The table is empty
+// while there are few keys.
 type level struct{ keys, slots int }
 
 var keySets = sync.Pool{New: func() any {
@@ -24,7 +25,7 @@ var keySets = sync.Pool{New: func() any {
 
 func newKeySet() *keySet { return keySets.Get().(*keySet) }
 
-// free releases the references into the checked value and gives the memory back.
+// free drops the references to the checked value, and returns the memory for reuse.
 func (s *keySet) free() {
 	if cap(s.keys) > 4096 {
 		s.keys = nil

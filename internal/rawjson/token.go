@@ -66,7 +66,8 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// nesting says what a byte outside of strings does: it opens or closes an object or array, or begins a string.
+// nesting describes the effect of a byte outside of strings: 1 opens an object or array, -1 closes one, and 2 begins a
+// string.
 var nesting = [256]int8{'{': 1, '[': 1, '}': -1, ']': -1, '"': 2}
 
 // skip returns the index after the value that starts at i. For anything but a value it returns i.

@@ -36,8 +36,8 @@ func Fields(raw []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Members yields the members of a JSON object like [Fields], with decoded keys. It yields duplicate keys each
-// time.
+// Members yields the members of a JSON object like [Fields], but with decoded keys. It yields each of several members
+// with the same key.
 func Members(raw []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, val []byte) bool) {
 		for key, val := range Fields(raw) {
@@ -89,9 +89,9 @@ func elements(raw []byte, i int, yield func(val []byte) bool) int {
 	return i + 1
 }
 
-// List walks once over an object that mostly consists of one long array. It calls element with each raw element of
-// the array under the key; if element returns false, List stops. It calls member with every other key, decoded, and
-// its raw value. It reports whether the key holds an array.
+// List walks once over an object that mostly consists of one long array. The array is the value of key. List calls
+// element with each raw element of the array, and stops if element returns false. It calls member with each other key,
+// decoded, and its raw value. It reports whether the value of key is an array.
 func List(raw []byte, key string, element func(val []byte) bool, member func(key, val []byte)) (found bool) {
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != '{' {
@@ -139,7 +139,7 @@ func Field(raw []byte, name string) []byte {
 type Text struct {
 	From, To int // from the opening quote to after the closing one
 	Depth    int // number of enclosing objects and arrays
-	Value    int // for a key: the offset of its member's value; else -1
+	Value    int // for a key, the offset of its member's value; otherwise -1
 }
 
 // Strings yields all strings in a JSON value, keys and values at any depth, in the order of the input.
@@ -173,7 +173,8 @@ func Strings(raw []byte) iter.Seq[Text] {
 // Key returns the decoded text of a raw key with its quotes. It allocates only for keys with escapes.
 func Key(raw []byte) []byte { return decodedKey(StringBody(raw)) }
 
-// End returns the offset after the value that starts at an offset. In truncated JSON that is at most its length.
+// End returns the offset after the value that starts at an offset. In truncated JSON, it returns at most the length of
+// raw.
 func End(raw []byte, at int) int { return skip(raw, at) }
 
 // IsObject reports whether a raw value is an object.

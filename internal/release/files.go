@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// completions are the shells of tenon completion with the names of files under which they look for them.
+// completions maps the shells of tenon completion to the names of the files in which they look for completions.
 var completions = map[string]string{
 	"bash": "tenon.bash", "zsh": "_tenon", "fish": "tenon.fish", "powershell": "tenon.ps1",
 }
@@ -32,7 +32,7 @@ func writeFiles(ctx context.Context, root, to string) error {
 	return writeFilesOf(ctx, tenon, root, to)
 }
 
-// writeFilesOf is writeFiles with a program that is built already.
+// writeFilesOf is writeFiles with a program that has been built already.
 func writeFilesOf(ctx context.Context, tenon, root, to string) error {
 	if err := writeMan(ctx, tenon, filepath.Join(to, "man")); err != nil {
 		return err
@@ -53,7 +53,8 @@ func writeFilesOf(ctx context.Context, tenon, root, to string) error {
 	return writeFile(filepath.Join(to, "NOTICES.txt"), text)
 }
 
-// writeMan writes the manual pages of tenon and of all verbs, compressed without a time or a name.
+// writeMan writes the compressed manual pages of tenon and of all verbs. The compressed files contain neither a time
+// nor a name.
 func writeMan(ctx context.Context, tenon, to string) error {
 	for waiting := [][]string{nil}; len(waiting) > 0; waiting = waiting[1:] {
 		verb := waiting[0]
@@ -83,7 +84,7 @@ func writeMan(ctx context.Context, tenon, to string) error {
 	return nil
 }
 
-// verbsIn returns the names in the section VERBS of a manual page.
+// verbsIn returns the names of verbs in the section VERBS of a manual page.
 func verbsIn(page string) []string {
 	_, list, _ := strings.Cut(page, "\n.SH VERBS\n")
 	list, _, _ = strings.Cut(list, "\n.SH ")

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// buildFlags are the flags of .goreleaser.yaml, which TestREL_buildFlags compares.
+// buildFlags are the build flags. TestREL_buildFlags checks that .goreleaser.yaml has the same flags.
 var buildFlags = []string{"-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid="}
 
 // writeHere writes a release of the commit of the checkout root, for this platform, into a new folder: bin, the
@@ -49,7 +49,7 @@ func writeHere(ctx context.Context, root, version, to string) error {
 			return err
 		}
 	}
-	// The notices of the workbench's packages are in node_modules, which a clone lacks.
+	// The notices of the workbench's packages are in node_modules. A clone has no such folder.
 	if err := writeFilesOf(ctx, binary, root, filepath.Join(to, "files")); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func commitTime(ctx context.Context, root string) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// buildBinary builds tenon of a checkout for this platform, as goreleaser does.
+// buildBinary builds tenon from a checkout for this platform, as goreleaser does.
 func buildBinary(ctx context.Context, root, to string) error {
 	to, err := filepath.Abs(to)
 	if err != nil {
@@ -86,7 +86,7 @@ func buildBinary(ctx context.Context, root, to string) error {
 	return nil
 }
 
-// archive packs the binary of a platform, files of a checkout, and the folder that writeFiles wrote, and writes the
+// archive packs the binary of a platform, files of a checkout, and the folder that writeFiles wrote. It also writes the
 // checksum of the archive.
 func (p packaging) archive(pl platform, root, files string) error {
 	entries := []entry{}

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// imageUser is the user of the image, which many distroless images call nonroot.
+// imageUser is the user id in the image. Many distroless images use this id for the user nonroot.
 const imageUser = 65532
 
-// certificateFiles are the places of the certificates of authorities in the systems that build releases.
+// certificateFiles are the paths of CA certificates on the systems that build releases.
 var certificateFiles = []string{
 	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
 }
@@ -45,7 +45,8 @@ type imagePlatform struct {
 	Architecture string `json:"architecture"`
 }
 
-// imageManifest is an image of one platform, or with Manifests the images of all platforms.
+// imageManifest is the manifest of an image for one platform. If Manifests is set, it is the index of the images for
+// all platforms.
 type imageManifest struct {
 	SchemaVersion int               `json:"schemaVersion"`
 	MediaType     string            `json:"mediaType"`
@@ -98,7 +99,7 @@ func writeImage(p packaging) error {
 	return writeFile(filepath.Join(p.to, "oci-layout"), []byte(`{"imageLayoutVersion":"1.0.0"}`))
 }
 
-// authorities returns the certificates of this machine.
+// authorities returns the CA certificates of this machine.
 func authorities() ([]byte, error) {
 	for _, file := range certificateFiles {
 		text, err := os.ReadFile(file)
@@ -168,7 +169,7 @@ func (p packaging) layer(binary, certificates []byte) (plain, packed []byte, err
 		name string
 		mode int64
 		user int
-		text []byte // nil: a folder
+		text []byte // nil for a folder
 	}{
 		{"etc/", 0o755, 0, nil}, {"etc/group", 0o644, 0, []byte(groups)}, {"etc/passwd", 0o644, 0, []byte(users)},
 		{"etc/ssl/", 0o755, 0, nil}, {"etc/ssl/certs/", 0o755, 0, nil},

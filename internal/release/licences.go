@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// licenceTexts are sentences by which a licence is recognized, in the order of the search. Only these licences may be
-// linked: they allow distribution in a binary under another licence, with their notice.
+// licenceTexts maps licences to sentences that identify them, in the order of the search. Only modules under one of
+// these licences may be linked. The licences allow distribution in a binary under another licence if the notice is
+// included.
 var licenceTexts = []struct{ id, text string }{
 	{"Apache-2.0", "apache license version 2.0"},
 	{"MPL-2.0", "mozilla public license version 2.0"},
@@ -22,11 +23,13 @@ var licenceTexts = []struct{ id, text string }{
 	{"Unlicense", "this is free and unencumbered software released into the public domain"},
 }
 
-// refused matches licences that must not be linked, although one of the sentences above may be next to them.
+// refused matches licences of modules that must not be linked, even if the text also contains one of the sentences
+// above.
 var refused = regexp.MustCompile(`gnu (affero |lesser )?general public license|server side public license|` +
 	`business source license|commons clause|elastic license`)
 
-// licenceOf returns the licences of a folder, or "" if none is known, and the first words of a refused one.
+// licenceOf returns the licences in a folder, or "" if none is known. If a licence is refused, bad contains its first
+// words.
 func licenceOf(dir string) (id, bad string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

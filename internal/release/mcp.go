@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// mcpName is the name of tenon gateway in the registry of MCP servers. The registry compares it with mcpName of the npm
-// package and with the line mcp-name of the wheel's description, as proof of who owns them.
+// mcpName is the name of tenon gateway in the registry of MCP servers. The registry checks that the same name is in
+// mcpName of the npm package and in the line mcp-name of the wheel's description, as a proof of ownership.
 const mcpName = "io.github.tenonhq/tenon"
 
 // maxRegistryText bounds the description in server.json, in characters.
@@ -71,8 +71,8 @@ func registryPackage(kind, name, version string) any {
 		}}
 }
 
-// bundle packs the binary of a platform with its manifest. A platform has a bundle by itself: six binaries in one file
-// would be six times as large.
+// bundle packs the binary of a platform with its manifest. Each platform has a separate bundle, because one file with
+// six binaries would be six times as large.
 func (p packaging) bundle(version string, pl platform, binary []byte) ([]byte, error) {
 	program := "server/" + pl.binary()
 	manifest, err := json.MarshalIndent(map[string]any{

@@ -19,7 +19,7 @@ import (
 // licenceFile matches the names of files with licences and notices in the root of a module or a package.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([._-].*)?$|-licen[cs]e(\.\w+)?$`)
 
-// part is something of others that the binary contains.
+// part is third-party software that the binary contains.
 type part struct{ name, version, dir string }
 
 // notices returns the licences of everything that is linked into tenon on any platform of the releases: Go itself, the
@@ -50,7 +50,8 @@ func notices(ctx context.Context, root string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// write appends the licences of a part. A part without any is an error: it must not be published.
+// write appends the licences of a part. It returns an error for a part without a licence, because such a part must not
+// be published.
 func (p part) write(b *bytes.Buffer) error {
 	entries, err := os.ReadDir(p.dir)
 	if err != nil {
@@ -75,7 +76,7 @@ func (p part) write(b *bytes.Buffer) error {
 	return nil
 }
 
-// modules returns the modules that cmd/tenon links on any of the platforms.
+// modules returns the modules that are linked into cmd/tenon on any of the platforms.
 func modules(ctx context.Context, root string) ([]part, error) {
 	found := map[string]part{}
 	for _, p := range platforms {
@@ -105,8 +106,8 @@ func modules(ctx context.Context, root string) ([]part, error) {
 	return slices.Collect(maps.Values(found)), nil
 }
 
-// webPackages returns the packages of npm that the pages of the workbench may contain: the dependencies of its
-// package.json and theirs.
+// webPackages returns the npm packages that the workbench may contain: the dependencies in its package.json, and their
+// dependencies.
 func webPackages(app string) ([]part, error) {
 	type manifest struct {
 		Version      string            `json:"version"`

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// packaging is what packages of a registry are made of.
+// packaging contains the inputs and the output folder for packages of a registry.
 type packaging struct {
 	version string // 1.2.3, with or without v; pre-releases are 1.2.3-rc.1
-	dist    string // has GOOS_GOARCH/tenon
+	dist    string // folder that contains GOOS_GOARCH/tenon
 	to      string // folder of the packages
 	made    time.Time
 }
 
-// The texts of all packages.
+// The texts that all packages contain.
 const (
 	summary  = "An MCP host: agents that use the tools of any MCP server"
 	homepage = "https://github.com/tenonhq/tenon"
@@ -35,7 +35,7 @@ type entry struct {
 	mode int64
 }
 
-// plainVersion returns a semantic version without v.
+// plainVersion returns a semantic version without the v.
 func plainVersion(v string) (string, error) {
 	v = strings.TrimPrefix(v, "v")
 	if !regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(v) {
@@ -44,7 +44,7 @@ func plainVersion(v string) (string, error) {
 	return v, nil
 }
 
-// binaries returns the platforms whose binary is in dist. None is an error.
+// binaries returns the binaries in dist by platform. It returns an error if there are none.
 func (p packaging) binaries() (map[platform][]byte, error) {
 	found := map[platform][]byte{}
 	for _, pl := range platforms {
@@ -62,8 +62,8 @@ func (p packaging) binaries() (map[platform][]byte, error) {
 	return found, nil
 }
 
-// launcher is bin/tenon.js: it replaces itself with the binary of the package for this platform as far as Node can:
-// same streams, same signals, same exit status.
+// launcher is bin/tenon.js. It runs the binary of the package for this platform. As far as Node allows, it behaves like
+// the binary itself: it has the same streams, signals and exit status.
 const launcher = `#!/usr/bin/env node
 "use strict";
 const { spawn } = require("node:child_process");
@@ -89,7 +89,7 @@ child.on("error", (err) => {
 child.on("exit", (code, signal) => process.exit(signal ? 128 + (constants.signals[signal] || 0) : code));
 `
 
-// npmNames are the names that npm has for systems and processors.
+// npmNames maps Go's names of systems and processors to npm's names.
 var npmNames = map[string]string{"darwin": "darwin", "linux": "linux", "windows": "win32", "amd64": "x64",
 	"arm64": "arm64"}
 

@@ -41,8 +41,8 @@ type bomProperty struct {
 	Value string `json:"value"`
 }
 
-// writeSBOM writes a bill of materials for the binary of each platform, from the list of modules that the Go toolchain
-// wrote into it. The packages of npm in the workbench are not part of it; NOTICES.txt lists them.
+// writeSBOM writes a bill of materials for the binary of each platform. It contains the modules that the Go toolchain
+// listed in the binary. It does not contain the npm packages of the workbench, which NOTICES.txt lists.
 func writeSBOM(p packaging) error {
 	version, err := plainVersion(p.version)
 	if err != nil {
@@ -75,7 +75,7 @@ func bomOf(info *debug.BuildInfo, version string, made time.Time) *bom {
 			m = m.Replace
 		}
 		c := moduleOf("library", m.Path, m.Version)
-		if m.Sum != "" { // a hash of a list of hashes, which hashes of CycloneDX cannot express
+		if m.Sum != "" { // a hash of a list of hashes, for which CycloneDX has no form
 			c.Properties = []bomProperty{{"go:sum", m.Sum}}
 		}
 		b.Components = append(b.Components, c)

@@ -23,7 +23,7 @@ var wheelTags = map[platform]string{
 	{"windows", "arm64"}: "win_arm64",
 }
 
-// pythonVersion returns a semantic version in the spelling of PEP 440, 1.2.3rc1 for 1.2.3-rc.1.
+// pythonVersion returns a semantic version in the form of PEP 440, such as 1.2.3rc1 for 1.2.3-rc.1.
 func pythonVersion(v string) (string, error) {
 	v, err := plainVersion(v)
 	if err != nil {
@@ -80,7 +80,7 @@ func writeWheels(p packaging) error {
 	return nil
 }
 
-// wheel packs entries, sorted by name, with the record of their digests at the end.
+// wheel packs entries, sorted by name. The last entry is the record of their digests.
 func (p packaging) wheel(record string, entries []entry) ([]byte, error) {
 	entries = sorted(entries)
 	var list strings.Builder

@@ -42,7 +42,7 @@ func (f *File) CopyTo(w io.Writer) error {
 
 // Bytes returns the decompressed content. Errors: invalid, store.
 func (f *File) Bytes() ([]byte, error) {
-	// A declared size may be a lie: the buffer begins small and grows with the content.
+	// The declared size may be wrong, so the buffer starts small and grows with the content.
 	b := bytes.NewBuffer(make([]byte, 0, min(f.Unpacked, 1<<20)+bytes.MinRead))
 	if err := f.CopyTo(b); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// checkName returns why a name is refused, or "". A folder's name ends in a slash.
+// checkName returns the reason why a name is refused, or "". The name of a folder ends in a slash.
 func checkName(name string) string {
 	plain := strings.TrimSuffix(name, "/")
 	switch {

@@ -78,8 +78,8 @@ func shown(name string) string {
 	return strings.NewReplacer("\n", `\u{a}`, "\t", `\u{9}`).Replace(tenon.Visible(name))
 }
 
-// Open checks an archive of size bytes. It reads the end record, the directory and the local headers. Name
-// is the archive's name in errors. Errors: invalid, too_large, store (r failed).
+// Open checks an archive of size bytes. It reads the end record, the directory and the local headers. name is the
+// archive's name in errors. Errors: invalid, too_large, store (r failed).
 func Open(name string, r io.ReaderAt, size int64, limits Limits) (*Archive, error) {
 	a := &Archive{name: strings.ReplaceAll(tenon.Visible(name), "%", "%%"), r: r}
 	end, err := a.findEnd(size)

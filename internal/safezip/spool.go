@@ -31,7 +31,7 @@ type spoolFile struct {
 	err  error
 }
 
-// remove closes and removes the file. On Unix it has no name anymore; Windows removes closed files only.
+// remove closes and removes the file. On Unix, the file already has no name. Windows removes only closed files.
 func (s *spoolFile) remove() {
 	s.once.Do(func() {
 		s.err = s.f.Close()
@@ -41,8 +41,8 @@ func (s *spoolFile) remove() {
 	})
 }
 
-// NewSpool keeps at most limit bytes that fill writes. [Spool.Close] removes the copy; the garbage collector does
-// so for a spool without references. Errors: too_large, store, or the error of fill.
+// NewSpool copies the bytes that fill writes, at most limit bytes. [Spool.Close] removes the copy. If a spool is no
+// longer referenced, the garbage collector removes it. Errors: too_large, store, or the error of fill.
 func NewSpool(name string, limit int64, fill func(io.Writer) error) (*Spool, error) {
 	w := &spoolWriter{name: tenon.Visible(name), limit: limit}
 	if err := fill(w); err != nil {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// launchd describes agents of a user: launchd.plist(5), launchctl(1).
+// launchd describes launch agents of a user; see launchd.plist(5) and launchctl(1).
 func launchd() Manager {
 	domain := func(s *Spec) string { return "gui/" + strconv.Itoa(s.UID) }
 	target := func(s *Spec) string { return domain(s) + "/" + s.label() }
 	file := func(s *Spec) string { return filepath.Join(s.UserHome, "Library", "LaunchAgents", s.label()+".plist") }
 	start := func(s *Spec) [][]string { return [][]string{{"launchctl", "bootstrap", domain(s), file(s)}} }
-	// An agent with KeepAlive that only gets a signal is started again: stop takes it out of the domain.
+	// launchd restarts an agent with KeepAlive after a signal. stop therefore removes the agent from the domain.
 	stop := func(s *Spec) [][]string { return [][]string{{"launchctl", "bootout", target(s)}} }
 	return Manager{
 		Name:             "launchd",
@@ -44,21 +44,22 @@ func launchd() Manager {
 	}
 }
 
-// logFile is the file that launchd writes the log to.
+// logFile returns the path of the log file that launchd writes.
 func logFile(s *Spec) string { return filepath.Join(s.UserHome, "Library", "Logs", s.Name+".log") }
 
-// parsePrint reads the indented lines NAME = value of launchctl print. A loaded agent starts by itself at each login.
+// parsePrint reads the indented lines NAME = value in the output of launchctl print. A loaded agent starts at each
+// login.
 func parsePrint(output string, st *Status) {
-	st.Enabled = true // the file lies in LaunchAgents
+	st.Enabled = true // because its file is in LaunchAgents
 	for line := range strings.Lines(output) {
 		if !strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "\t\t") {
-			continue // a part of another object
+			continue // belongs to another object
 		}
 		switch key, value, _ := strings.Cut(strings.TrimSpace(line), " = "); key {
 		case "state":
 			st.State, st.Running = value, value == "running"
 		case "pid":
-			st.PID, _ = strconv.Atoi(value) // 0 without a process
+			st.PID, _ = strconv.Atoi(value) // 0 if no process runs
 		}
 	}
 }

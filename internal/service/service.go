@@ -20,23 +20,24 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Mark begins a line of every file that tenon service writes. Files without it belong to others: they are neither
-// replaced nor removed.
+// Mark is part of a line in every file that tenon service writes. Files without the mark belong to others, and are
+// neither replaced nor removed.
 const Mark = "Written by tenon service install"
 
 // Spec describes a service.
 type Spec struct {
-	Name    string // of the unit: tenon, or a name that begins with tenon-
-	System  bool   // for the machine, not for a user
+	Name    string // name of the unit: tenon, or a name that begins with tenon-
+	System  bool   // for the machine instead of a user
 	Program string // absolute path of tenon
 	Config  string // absolute path of tenon.yaml
-	Home    string // absolute path of the store's folder; "" for the default
-	// Path is the value of PATH for servers such as npx. A system's service has the manager's own.
+	Home    string // absolute path of the store's folder; if empty, the default
+	// Path is the value of PATH for servers such as npx. It is not used for a system service, which has the PATH of the
+	// manager.
 	Path        string
 	Credentials []Credential
-	Packaged    bool // the files of a package, without the mark
-	// Socket has the manager listen and start the service at the first connection (systemd only). Listen is the
-	// address of the socket: ADDRESS:PORT, without names.
+	Packaged    bool // the file is part of a package and does not contain the mark
+	// Socket makes the manager listen, and start the service at the first connection (systemd only). Listen is the
+	// address of the socket, ADDRESS:PORT, without host names.
 	Socket bool
 	Listen string
 
@@ -45,7 +46,7 @@ type Spec struct {
 	UID        int
 }
 
-// Credential is a secret that the manager reads and shows to the service only, as CREDENTIALS_DIRECTORY/NAME.
+// Credential is a secret that the manager reads. Only the service can read it, as CREDENTIALS_DIRECTORY/NAME.
 type Credential struct{ Name, File string }
 
 // File is a file of a service: a unit, a property list or a task.
@@ -58,22 +59,22 @@ type Status struct {
 	Scope     string `json:"scope"` // user or system
 	File      string `json:"file"`
 	Installed bool   `json:"installed"`
-	Enabled   bool   `json:"enabled"` // starts by itself
+	Enabled   bool   `json:"enabled"` // starts without a person
 	Running   bool   `json:"running"`
-	State     string `json:"state"` // in the manager's words
+	State     string `json:"state"` // in the terms of the manager
 	PID       int    `json:"pid,omitempty"`
 }
 
 // Manager is a service manager.
 type Manager struct {
 	Name string // systemd, launchd or windows
-	// TextOnly reports that tenon writes the file for a person to register, and does nothing itself.
+	// TextOnly reports that tenon only prints the file. A person registers the service.
 	TextOnly bool
 	// UnknownIfStopped reports that the command of [Manager.Query] fails for a service that was stopped.
 	UnknownIfStopped bool
 
 	file      func(*Spec) string
-	socket    func(*Spec) (File, error) // nil for a manager that cannot listen
+	socket    func(*Spec) (File, error) // nil for a manager without sockets
 	text      func(*Spec) (string, error)
 	install   func(*Spec, bool) [][]string
 	uninstall func(*Spec) (before, after [][]string)
@@ -88,7 +89,7 @@ type Manager struct {
 // Names lists the managers.
 func Names() []string { return []string{"systemd", "launchd", "windows"} }
 
-// Find returns a manager by its name, or the one of an operating system in Go's words.
+// Find returns a manager by its name, or the manager of an operating system by its GOOS name.
 func Find(name string) (Manager, bool) {
 	switch name {
 	case "systemd", "linux":
@@ -109,7 +110,7 @@ var (
 // maxName bounds names of services and credentials, in bytes.
 const maxName = 64
 
-// Check finds a value that no service can have. Errors: invalid.
+// Check returns an error for a value that is not valid for a service. Errors: invalid.
 func (m Manager) Check(s *Spec) error {
 	if len(s.Name) > maxName || !validName.MatchString(s.Name) {
 		return tenon.Errorf(tenon.CodeInvalid, "the name '%s' is invalid: it has to be tenon, or begin with tenon- "+
@@ -149,7 +150,7 @@ func (m Manager) Check(s *Spec) error {
 	return m.checkPlaces(s)
 }
 
-// hidden are folders that the unit of a system does not see: ProtectHome and PrivateTmp.
+// hidden contains the folders that the unit of a system service cannot access, because of ProtectHome and PrivateTmp.
 var hidden = []string{"/home", "/root", "/run/user", "/tmp", "/var/tmp"}
 
 func (m Manager) checkPlaces(s *Spec) error {
@@ -177,7 +178,7 @@ func (m Manager) checkPlaces(s *Spec) error {
 // File returns the path of the service's file.
 func (m Manager) File(s *Spec) string { return m.file(s) }
 
-// SocketFile returns the path of the file of the service's socket, or "" for a manager that cannot listen.
+// SocketFile returns the path of the file of the service's socket. It returns "" for a manager without sockets.
 func (m Manager) SocketFile(s *Spec) string {
 	if m.socket == nil {
 		return ""
@@ -185,11 +186,11 @@ func (m Manager) SocketFile(s *Spec) string {
 	return socketFile(m.file(s))
 }
 
-// Others returns paths of files of the same service that packages install.
+// Others returns the paths of files of the same service from packages.
 func (m Manager) Others(s *Spec) []string { return m.others(s) }
 
-// Files returns the files of the service: its own, and the one of its socket if it has one. Errors: invalid for an
-// address that no socket can have, internal.
+// Files returns the file of the service and, if the service has a socket, the file of the socket. Errors: invalid for
+// an address that is not valid for a socket, internal.
 func (m Manager) Files(s *Spec) ([]File, error) {
 	text, err := m.text(s)
 	if err != nil {
@@ -206,11 +207,11 @@ func (m Manager) Files(s *Spec) ([]File, error) {
 	return files, nil
 }
 
-// Install returns the commands that make written files take effect and start the service, or its socket. again reports
-// that a file has replaced another.
+// Install returns the commands to run after the files were written. They load the files, and start the service or its
+// socket. again reports that a file was replaced.
 func (m Manager) Install(s *Spec, again bool) [][]string { return m.install(s, again) }
 
-// Uninstall returns the commands before and after the removal of the file.
+// Uninstall returns the commands to run before and after the file is removed.
 func (m Manager) Uninstall(s *Spec) (before, after [][]string) { return m.uninstall(s) }
 
 // Start returns the commands that start an installed service.
@@ -222,12 +223,12 @@ func (m Manager) Stop(s *Spec) [][]string { return m.stop(s) }
 // Query returns the command whose output [Manager.Status] reads.
 func (m Manager) Query(s *Spec) []string { return m.query(s) }
 
-// Logs returns the command that prints the last lines of the service's log, and with follow new lines as they are
-// written.
+// Logs returns the command that prints the last lines of the service's log. If follow is set, the command also prints
+// new lines as they are written.
 func (m Manager) Logs(s *Spec, lines int, follow bool) []string { return m.logs(s, lines, follow) }
 
-// Status returns the state of a service. output is what the manager printed; it may be empty if the manager does not
-// know the service.
+// Status returns the state of a service. output is the output of the command that Query returns. It may be empty if the
+// manager does not know the service.
 func (m Manager) Status(s *Spec, installed bool, output string) Status {
 	st := Status{Name: s.Name, Manager: m.Name, Scope: "user", File: m.file(s), Installed: installed,
 		State: "not installed"}
@@ -253,8 +254,8 @@ func (s *Spec) arguments() []string {
 	return append(args, "--no-input")
 }
 
-// label is the name of a service in launchd and in Windows' task scheduler.
+// label returns the name of a service in launchd and in Windows' task scheduler.
 func (s *Spec) label() string { return "com.tenonhq." + s.Name }
 
-// stateFolder is the folder of a system's service for its store.
+// stateFolder returns the folder for the store of a system service.
 func stateFolder(s *Spec) string { return "/var/lib/" + s.Name }

@@ -22,7 +22,7 @@ func systemd() Manager {
 		return append([]string{"systemctl", "--user"}, words...)
 	}
 	unit := func(s *Spec) string { return s.Name + ".service" }
-	// units are the units that start the service and keep it from being started.
+	// units returns the units that are started and stopped: the socket, if there is one, and the service.
 	units := func(s *Spec) []string {
 		if s.Socket {
 			return []string{s.Name + ".socket", unit(s)}
@@ -42,13 +42,13 @@ func systemd() Manager {
 		install: func(s *Spec, again bool) [][]string {
 			list := [][]string{ctl(s, "daemon-reload")}
 			if s.Socket {
-				if again { // a socket does not start while its service runs
+				if again { // a socket cannot start while its service runs
 					list = append(list, ctl(s, "disable", "--now", unit(s)))
 				}
 				return append(list, ctl(s, "enable", units(s)[0]), ctl(s, "restart", units(s)[0]))
 			}
 			list = append(list, ctl(s, "enable", unit(s)))
-			if again { // the running process has the old unit
+			if again { // the running process still uses the old unit
 				return append(list, ctl(s, "restart", unit(s)))
 			}
 			return append(list, ctl(s, "start", unit(s)))
@@ -102,17 +102,18 @@ func parseShow(output string, st *Status) {
 		if keys["ActiveState"] != "" {
 			st.State = keys["ActiveState"] + " (" + keys["SubState"] + ")"
 		}
-		st.PID, _ = strconv.Atoi(keys["MainPID"]) // 0 without a process
+		st.PID, _ = strconv.Atoi(keys["MainPID"]) // 0 if no process runs
 	}
 	if socket["ActiveState"] == "active" && !st.Running {
 		st.Running, st.State = true, "listening (starts at the first connection)"
 	}
 }
 
-// socketFile returns the path of the unit of a socket beside the unit of its service.
+// socketFile returns the path of the socket unit next to the unit of its service.
 func socketFile(unit string) string { return strings.TrimSuffix(unit, ".service") + ".socket" }
 
-// socketOf returns the unit of a socket. systemd resolves no names, and knows a service by its socket's name.
+// socketOf returns the socket unit. systemd does not resolve host names, and it finds the service by the name of the
+// socket.
 func socketOf(s *Spec) (File, error) {
 	listen := s.Listen
 	if port, ok := strings.CutPrefix(listen, "localhost:"); ok {
@@ -158,13 +159,13 @@ func unitOf(s *Spec) (string, error) {
 	return b.String(), nil
 }
 
-// percent escapes a value of a unit: systemd expands specifiers such as %h (systemd.unit(5)).
+// percent escapes a value in a unit, because systemd expands specifiers such as %h (systemd.unit(5)).
 func percent(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-// unitWord returns a word of a command line of a unit. systemd also expands variables there (systemd.service(5)).
+// unitWord returns a word for a command line in a unit. systemd also expands variables there (systemd.service(5)).
 func unitWord(s string) string { return quoted(strings.ReplaceAll(percent(s), "$", "$$")) }
 
-// setting returns a word of Environment=, in which $ has no meaning.
+// setting returns a word for Environment=, where $ has no special meaning.
 func setting(s string) string { return quoted(percent(s)) }
 
 // quoted puts a word into quotation marks if systemd would split or change it.

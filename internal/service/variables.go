@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Variables returns a function that looks variables up as the service will: those in its file of variables, the folder
-// of its credentials, and the caller's. A configuration is checked with it before the service exists. Escapes in the
-// values of the file are not decoded as systemd does.
+// Variables returns a function that looks up variables as the service will do it. It finds the variables in the
+// service's environment file, the folder of its credentials, and the variables that own returns. A configuration can
+// thus be checked before the service exists. Escapes in the values of the file are not decoded as systemd decodes them.
 func (s *Spec) Variables(own func(string) (string, bool),
 	read func(string) ([]byte, error)) func(string) (string, bool) {
 	values := map[string]string{}
@@ -31,7 +31,7 @@ func (s *Spec) Variables(own func(string) (string, bool),
 	}
 }
 
-// Environment returns the path of the service's file of variables.
+// Environment returns the path of the service's environment file.
 func (s *Spec) Environment() string {
 	if s.System {
 		return "/etc/tenon/environment"

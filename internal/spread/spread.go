@@ -15,9 +15,9 @@ import (
 	"sync"
 )
 
-// Map splits a list into one part for each core, calls do for all parts concurrently, and returns the results
-// in the order of the parts. Parts have at least least elements, unless the list is shorter. From is the
-// index of a part's first element. An empty list has no parts.
+// Map splits a list into one part for each core, calls do for all parts concurrently, and returns the results in the
+// order of the parts. Each part has at least least elements, unless the list is shorter. from is the index of the first
+// element of a part. An empty list has no parts.
 func Map[T, R any](list []T, least int, do func(from int, part []T) R) []R {
 	n := len(list)
 	parts := min(max(n/max(least, 1), 1), runtime.GOMAXPROCS(0), n)

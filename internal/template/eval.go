@@ -7,7 +7,7 @@ import (
 	"text/template/parse"
 )
 
-// pipe evaluates a pipeline and sets the variables that it declares.
+// pipe evaluates a pipeline and sets the variables that the pipeline declares.
 func (s *state) pipe(dot any, p *parse.PipeNode) (any, error) {
 	if p == nil {
 		return nil, nil
@@ -23,7 +23,7 @@ func (s *state) pipe(dot any, p *parse.PipeNode) (any, error) {
 }
 
 func (s *state) commands(dot any, p *parse.PipeNode) (any, error) {
-	var final []any // the value of the command before, if there is one
+	var final []any // result of the previous command, if there is one
 	for _, c := range p.Cmds {
 		v, err := s.command(dot, c, final)
 		if err != nil {
@@ -67,7 +67,7 @@ func (s *state) call(dot any, name string, c *parse.CommandNode, final []any) (a
 	return v, nil
 }
 
-// lazy evaluates and, or: the arguments up to the one that decides.
+// lazy evaluates and and or. It evaluates arguments only until one of them decides the result.
 func (s *state) lazy(dot any, name string, c *parse.CommandNode, final []any) (any, error) {
 	if len(c.Args)+len(final) < 2 {
 		return nil, s.fail(c.Args[0], "wrong number of args for %s: want at least 1 got 0", name)
@@ -144,7 +144,7 @@ func (s *state) variable(n *parse.VariableNode) (any, error) {
 	return nil, s.fail(n, "undefined variable: %s", n.Ident[0])
 }
 
-// fields follows keys of maps.
+// fields follows a chain of keys through maps.
 func (s *state) fields(v any, n parse.Node, keys []string) (any, error) {
 	for _, key := range keys {
 		m, ok := v.(map[string]any)

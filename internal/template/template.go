@@ -19,7 +19,7 @@ import (
 	"text/template/parse"
 )
 
-// Func is a function of a template. Its last argument is the value of the pipeline before it, if there is one.
+// Func is a function in templates. In a pipeline, its last argument is the result of the previous command.
 type Func func(args ...any) (any, error)
 
 // Bounds of one execution.
@@ -35,8 +35,8 @@ type Template struct {
 	funcs map[string]Func
 }
 
-// Parse parses a text. Besides the given functions, templates have and, or, not, eq, ne, lt, le, gt, ge, len, index,
-// slice, print, printf, println, html and urlquery of text/template. The name is for messages.
+// Parse parses a text. Besides the given functions, templates can use and, or, not, eq, ne, lt, le, gt, ge, len, index,
+// slice, print, printf, println, html and urlquery of text/template. name is used in messages.
 func Parse(name, text string, funcs map[string]Func) (*Template, error) {
 	t := &Template{name: name, funcs: maps.Clone(builtins)}
 	maps.Copy(t.funcs, funcs)
@@ -49,8 +49,8 @@ func Parse(name, text string, funcs map[string]Func) (*Template, error) {
 	return t, err
 }
 
-// Execute writes the result for the data. A key that a map lacks is an error. After an error, w has a part of the
-// result.
+// Execute writes the result for the data. A missing key of a map is an error. After an error, w may contain a part of
+// the result.
 func (t *Template) Execute(w io.Writer, data any) error {
 	s := &state{template: t, tree: t.trees[t.name], w: w, nodes: new(int), vars: []variable{{"$", data}}}
 	return s.walkList(data, s.tree.Root)
@@ -71,7 +71,7 @@ type variable struct {
 	value any
 }
 
-// Errors that end the body of a range.
+// The errors that end the body of a range early.
 var (
 	errBreak    = errors.New("break")
 	errContinue = errors.New("continue")
@@ -145,7 +145,7 @@ func (s *state) print(n parse.Node, v any) error {
 	return nil
 }
 
-// walkIf executes an if, or a with, which changes the dot.
+// walkIf executes an if. If with is set, it executes a with, which changes the dot.
 func (s *state) walkIf(dot any, n *parse.BranchNode, with bool) error {
 	defer func(n int) { s.vars = s.vars[:n] }(len(s.vars))
 	v, err := s.pipe(dot, n.Pipe)

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// isTrue reports whether a value is not empty: text/template.IsTrue.
+// isTrue reports whether a value is not empty, like text/template.IsTrue.
 func isTrue(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -29,8 +29,8 @@ func isTrue(v any) bool {
 	return err != nil || n.(int) > 0
 }
 
-// elementsOf returns the elements of a slice with their indexes, the values of a map in the order of its keys, or the
-// numbers below an integer.
+// elementsOf returns the elements over which a range iterates: the elements of a slice with their indexes, the values
+// of a map in the order of its keys, or the numbers below an integer.
 func elementsOf(v any) (iter.Seq2[any, any], bool) {
 	switch v := v.(type) {
 	case []any:
@@ -117,7 +117,7 @@ func wrongCount(want int, args []any) error {
 	return fmt.Errorf("wrong number of args: want %d got %d", want, len(args))
 }
 
-// join is what html and urlquery work on.
+// join returns the text that html and urlquery escape.
 func join(args []any) string {
 	if len(args) == 1 {
 		if s, ok := args[0].(string); ok {

@@ -9,11 +9,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// quiet is the time without a key after which a key may answer a question that has just appeared. It protects against
-// keys that were meant for the input.
+// quiet is the pause in typing that must come before a key may answer a question that has just appeared. A key without
+// this pause was probably meant for the input.
 const quiet = 500 * time.Millisecond
 
-// ask takes the list of questions that wait.
+// ask replaces the list of pending questions.
 func (m *model) ask(list []Ask) tea.Cmd {
 	m.asks = list
 	first := ""
@@ -36,13 +36,13 @@ func (m *model) ask(list []Ask) tea.Cmd {
 	return nil
 }
 
-// askKey handles a key while a question waits and the input is empty.
+// askKey handles a key while a question is pending and the input is empty. It reports whether the key was used.
 func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 	a := m.asks[0]
 	now := m.c.Now()
 	allows := "ysai"
 	if len(a.Inputs) > 0 {
-		allows += "e" // the form shows long values in part
+		allows += "e" // because the form shows only a part of long values
 	}
 	word := strings.ToLower(text)
 	known := a.Form && name == "enter" || word != "" && strings.Contains(a.letters(), word)
@@ -51,11 +51,11 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 		return nil, false
 	case now.Sub(m.shownAt) < quiet || now.Sub(before) < quiet && before.After(m.shownAt.Add(-quiet)) &&
 		before.Before(m.shownAt):
-		return nil, true // typed before the question was read
+		return nil, true // typed before the person could read the question
 	case m.deciding:
 		return nil, true
 	case m.hidden > 0 && m.listed != a.ID && strings.Contains(allows, word) && word != "":
-		m.listed = a.ID // nobody allows what was not shown
+		m.listed = a.ID // a call is never allowed before all of its arguments were shown
 		m.push(blockNote, "all arguments of "+a.Head+":\n"+strings.Join(a.Args, "\n"))
 		m.follow, m.note = true, "the conversation shows all arguments; press the key again"
 		return nil, true
@@ -84,7 +84,7 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 		m.enter(modeReason)
 		m.in.set("")
 	default:
-		return m.decide(Ruling{Allow: true}), true // Enter: the form in plain lines
+		return m.decide(Ruling{Allow: true}), true // the Enter key: the question is asked in plain lines
 	}
 	return nil, true
 }
@@ -102,7 +102,7 @@ func (a Ask) letters() string {
 	return "ysane"
 }
 
-// keysOf is the line that names the keys.
+// keysOf returns the line that explains these keys.
 func (a Ask) keysOf() string {
 	switch {
 	case a.Form:
@@ -115,7 +115,7 @@ func (a Ask) keysOf() string {
 	return "[y]es  this [s]ession  [a]lways  [n]o  [e]dit"
 }
 
-// indented formats arguments for editing. Their order and their numbers stay.
+// indented formats arguments for editing. It keeps the order of members and the digits of numbers.
 func indented(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
@@ -124,14 +124,14 @@ func indented(raw json.RawMessage) string {
 	return b.String()
 }
 
-// decide gives an answer to the backend.
+// decide passes an answer to the backend.
 func (m *model) decide(r Ruling) tea.Cmd {
 	a := m.asks[0]
 	m.deciding, m.note = true, ""
 	return m.do(func() tea.Msg { return decidedMsg{a.ID, m.c.Backend.Decide(m.ctx, a, r)} })
 }
 
-// decideWith answers with the text of a mode.
+// decideWith passes an answer to the backend. text is the text that the person entered in the current mode.
 func (m *model) decideWith(text string) tea.Cmd {
 	if m.deciding {
 		return nil
@@ -171,5 +171,5 @@ func (m *model) decideWith(text string) tea.Cmd {
 		m.leaveMode()
 		return nil
 	}
-	return m.decide(r) // the text stays until the backend took it: a correction must not be read as keys
+	return m.decide(r) // the text stays until the backend has accepted it, so that further typing is not read as keys
 }

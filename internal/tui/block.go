@@ -19,7 +19,7 @@ const (
 	blockNote
 )
 
-// block is a part of the conversation. It keeps its lines until its text or the width changes.
+// block is a part of the conversation. It caches its lines until its text or the width changes.
 type block struct {
 	kind blockKind
 	text strings.Builder
@@ -27,14 +27,14 @@ type block struct {
 	open bool // more text may follow
 
 	width    int
-	unfolded bool // how the lines were made
+	unfolded bool // whether the lines were drawn unfolded
 	lines    []string
-	fresh    bool // the lines are of the current text
-	stable   int  // bytes of the text that are in settled
+	fresh    bool // the lines show the current text
+	stable   int  // bytes of the text that the settled lines show
 	settled  []string
 }
 
-// SGR sequences of the program. The colours are the terminal's own.
+// The SGR sequences that the program writes. Colours are selected from the terminal's own colours.
 const (
 	reset  = "\x1b[0m"
 	bold   = "\x1b[1m"
@@ -46,7 +46,7 @@ const (
 	cyan   = "\x1b[36m"
 )
 
-// safe returns a text that the terminal shows as it is.
+// safe returns a text in which all characters are safe to write to the terminal.
 func safe(s string) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\t", "    ")
 	return tenon.Visible(strings.ReplaceAll(s, "\r", "\n"))
@@ -55,7 +55,7 @@ func safe(s string) string {
 // safeLine is safe for a text on one line.
 func safeLine(s string) string { return strings.ReplaceAll(safe(s), "\n", " ") }
 
-// maxBlock bounds the text of one block, in bytes. The journal has all of it.
+// maxBlock bounds the text of one block, in bytes. The journal contains the whole text.
 const maxBlock = 4 << 20
 
 // add appends a piece of text.
@@ -91,7 +91,7 @@ func (b *block) draw(width int, unfolded bool) []string {
 	return b.lines
 }
 
-// answer draws Markdown. It draws the stable part of the text once.
+// answer draws Markdown. It draws the stable part of the text only once.
 func (b *block) answer(width int) []string {
 	text := b.text.String()
 	o := markdown.Options{Width: width, Links: true}
@@ -113,7 +113,7 @@ func (b *block) answer(width int) []string {
 	return lines
 }
 
-// trimmed removes empty lines at the end.
+// trimmed removes empty lines at the end of a list of lines.
 func trimmed(lines []string) []string {
 	for len(lines) > 0 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -121,7 +121,7 @@ func trimmed(lines []string) []string {
 	return lines
 }
 
-// thinking draws reasoning: one line, or all of it when unfolded.
+// thinking draws reasoning. It draws one line, or all lines if unfolded is set.
 func (b *block) thinking(width int, unfolded bool) []string {
 	text := strings.TrimSpace(b.text.String())
 	if !unfolded {
@@ -135,7 +135,7 @@ func (b *block) thinking(width int, unfolded bool) []string {
 	return wrapped(text, width, "", "", dim)
 }
 
-// wrapped draws plain text: broken at words, with a mark before the first line, in one style.
+// wrapped draws plain text in one style. It breaks lines at words. first precedes the first line, and rest all others.
 func wrapped(text string, width int, first, rest, style string) []string {
 	var lines []string
 	room := max(width-markdown.Width(rest), 4)
@@ -156,8 +156,8 @@ func wrapped(text string, width int, first, rest, style string) []string {
 	return lines
 }
 
-// hanging returns the number of blanks at the start of a line, and of those before its other lines when it wraps: these
-// are below its text, after the mark of a list.
+// hanging returns the indentation of a line, and the indentation of its continuation lines when the line is wrapped.
+// The continuation of a list item begins below its text, after the mark of the item.
 func hanging(l string, room int) (first, others int) {
 	text := strings.TrimLeft(l, " ")
 	first = len(l) - len(text)
@@ -171,7 +171,7 @@ func hanging(l string, room int) (first, others int) {
 	return first, others
 }
 
-// breakLine divides a line at blanks, or within words that are too long.
+// breakLine splits a line at blanks. It splits a word only if the word is longer than the width.
 func breakLine(l string, width int) (parts []string) {
 	for {
 		head := markdown.Cut(l, width)
@@ -194,10 +194,11 @@ func shorten(s string, width int) string {
 	return markdown.Cut(s, max(width-1, 1)) + "…"
 }
 
-// noteLines is the number of lines below a call that show a note which is too long for the call's line.
+// noteLines is the maximum number of lines below a call for a note that does not fit on the line of the call.
 const noteLines = 4
 
-// draw draws a call: one line, its note below if it is too long for the line, and its details when unfolded.
+// draw draws a call on one line. If its note is too long for this line, the note follows below. If unfolded is set, the
+// details follow, too.
 func (c Call) draw(width int, unfolded bool) []string {
 	mark := map[CallState]string{CallRunning: dim + "○", CallDone: green + "●", CallWarned: yellow + "●",
 		CallFailed: red + "●"}[c.State] + reset
@@ -212,7 +213,7 @@ func (c Call) draw(width int, unfolded bool) []string {
 	switch {
 	case note == "":
 	case c.State != CallRunning && markdown.Width(tail+" "+note) > most:
-		below = note // a reason is read to its end
+		below = note // the note is a reason, so it is shown in full
 	default:
 		tail = shorten(tail+" "+note, most)
 	}
@@ -244,7 +245,8 @@ func (c Call) draw(width int, unfolded bool) []string {
 	return lines
 }
 
-// detailStyle is the style of a line of a call's details: the colours of a unified diff if it contains one.
+// detailStyle returns the style of a line in the details of a call. If the details contain a unified diff, it returns
+// the colours of a diff.
 func detailStyle(details, line string) string {
 	if !strings.Contains(details, "\n@@ ") {
 		return dim
@@ -260,7 +262,7 @@ func detailStyle(details, line string) string {
 	return dim
 }
 
-// groupFrom is the number of calls of one tool in a row from which they are drawn as a group.
+// groupFrom is the number of successive calls of one tool from which on they are drawn as a group.
 const groupFrom = 4
 
 // group draws finished calls of one tool as one line.
@@ -279,7 +281,7 @@ func group(blocks []*block, width int) []string {
 	return c.draw(width, false)
 }
 
-// drop removes the answer that arrives.
+// drop removes the unfinished answer.
 func (m *model) drop() {
 	if m.current != nil && m.current.kind == blockAnswer {
 		for i := len(m.blocks) - 1; i >= 0; i-- {
@@ -294,7 +296,7 @@ func (m *model) drop() {
 	m.settle()
 }
 
-// call adds or changes a tool call.
+// call adds a tool call, or updates it if it is shown already.
 func (m *model) call(c Call) {
 	b := m.calls[c.Key]
 	if b == nil {

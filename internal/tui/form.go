@@ -10,17 +10,18 @@ import (
 	"github.com/tenonhq/tenon/internal/markdown"
 )
 
-// An Input is one argument of a call in the form of [Ask.Inputs].
+// An Input is the field for one argument of a call in [Ask.Inputs].
 type Input struct {
 	Name     string
-	Type     string          // string, number, integer, boolean; "": any JSON value
-	Choices  []string        // of a string; empty: any text
-	Help     string          // one line
-	Required bool            // it must have a value
-	Value    json.RawMessage // the value now; empty: the call does not have the argument
+	Type     string          // string, number, integer, boolean, or "" for any JSON value
+	Choices  []string        // values of a string; if empty, every text is allowed
+	Help     string          // explanation on one line
+	Required bool            // the argument must have a value
+	Value    json.RawMessage // current value; empty if the call does not have the argument
 }
 
-// form is the state of the form of a call's arguments. The input of the program holds the text of the field at at.
+// form is the state of the form for a call's arguments. at is the index of the current field, whose text is in the
+// input of the program.
 type form struct {
 	fields []field
 	at     int
@@ -50,7 +51,7 @@ func (in Input) shown() string {
 	return string(in.Value)
 }
 
-// set takes the text of the present field. It returns why the text is no value of it, "" if it is.
+// set sets the text of the current field. If the text is not a valid value, it returns the reason, otherwise "".
 func (f *form) set(text string) string {
 	now := &f.fields[f.at]
 	if text == now.text {
@@ -63,7 +64,8 @@ func (f *form) set(text string) string {
 	return ""
 }
 
-// encode returns the JSON of a text, nil if the argument is left out, or why the text is no value of the field.
+// encode returns the JSON of a text, or nil if the argument is omitted. If the text is not a valid value of the field,
+// the string is the reason.
 func (f field) encode(text string) (json.RawMessage, string) {
 	trimmed := strings.TrimSpace(text)
 	switch {
@@ -99,7 +101,7 @@ func (f field) encode(text string) (json.RawMessage, string) {
 
 func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
 
-// kind names the values of a field.
+// kind describes the values of a field.
 func (f field) kind() string {
 	switch f.Type {
 	case "string":
@@ -114,8 +116,8 @@ func (f field) kind() string {
 	return "a JSON value; a text has quotes"
 }
 
-// arguments returns the arguments with the changes of the form. Members keep their places and, if they were not
-// changed, their bytes. It returns the field that has no valid value, and why, instead.
+// arguments returns the arguments with the changes of the form. Members keep their order, and unchanged members keep
+// their bytes. If a field has no valid value, it returns the index of the field and the reason.
 func (f *form) arguments(before json.RawMessage) (args json.RawMessage, at int, why string) {
 	values := map[string]json.RawMessage{}
 	for i, x := range f.fields {
@@ -185,12 +187,12 @@ func quoted(s string) json.RawMessage {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if e.Encode(s) != nil {
-		return json.RawMessage(`""`) // unreachable: a string can be encoded
+		return json.RawMessage(`""`) // not reached: every string can be encoded
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// show draws the fields: a line each, and a window around the present one if they do not fit.
+// show draws one line for each field. If they do not all fit, it draws the fields around the current one.
 func (f *form) show(width, rows int, bar string) (lines []string) {
 	names := 0
 	for _, x := range f.fields {
@@ -221,7 +223,7 @@ func (f *form) show(width, rows int, bar string) (lines []string) {
 	return lines
 }
 
-// label says what the present field is.
+// label describes the current field.
 func (f *form) label() string {
 	x := f.fields[f.at]
 	kind := x.kind()
@@ -237,14 +239,14 @@ func (f *form) label() string {
 	return text
 }
 
-// openForm begins to edit the arguments of the first question.
+// openForm opens the form for the arguments of the first question.
 func (m *model) openForm(a Ask) {
 	m.form = newForm(a.Inputs)
 	m.enter(modeForm)
 	m.in.set(m.form.fields[0].text)
 }
 
-// formKey handles a key that is not a key of the input. It reports whether it is one of the form.
+// formKey handles the keys of the form. It reports whether the key is one of them.
 func (m *model) formKey(name string) bool {
 	switch name {
 	case "tab", "down":
@@ -257,7 +259,7 @@ func (m *model) formKey(name string) bool {
 			return true
 		}
 		m.moveField(-1)
-	case "ctrl+x": // what the form has so far, as JSON
+	case "ctrl+x": // continue in JSON, with the changes so far
 		if m.note = m.form.set(m.in.String()); m.note != "" || len(m.asks) == 0 {
 			return true
 		}
@@ -275,7 +277,7 @@ func (m *model) formKey(name string) bool {
 	return true
 }
 
-// moveField goes to another field, if the text is a value of the present one.
+// moveField moves to another field, if the text of the current field is valid.
 func (m *model) moveField(by int) {
 	if m.note = m.form.set(m.in.String()); m.note != "" {
 		return
@@ -285,7 +287,8 @@ func (m *model) moveField(by int) {
 	m.in.set(m.form.fields[m.form.at].text)
 }
 
-// sendForm allows the call with the arguments of the form, or shows which field has no valid value.
+// sendForm returns the arguments of the form. If a field has no valid value, it shows the field and the reason, and
+// returns false.
 func (m *model) sendForm() (json.RawMessage, bool) {
 	if m.note = m.form.set(m.in.String()); m.note != "" {
 		return nil, false

@@ -13,7 +13,7 @@ type input struct {
 	at   int // the cursor, as an index into text
 }
 
-// maxInput bounds the input, in characters. More is cut.
+// maxInput bounds the input, in characters. The rest of a longer text is cut off.
 const maxInput = 1 << 20
 
 func (in *input) String() string { return string(in.text) }
@@ -23,8 +23,8 @@ func (in *input) set(s string) {
 	in.at = len(in.text)
 }
 
-// insert adds a text at the cursor. Line breaks of all systems become \n, and characters that would be hidden are left
-// out: the person did not type them, they came with a pasted text.
+// insert inserts a text at the cursor. It converts all line breaks to \n. It drops characters that would be invisible,
+// because they come from pasted text and were not typed.
 func (in *input) insert(s string) {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	added := make([]rune, 0, len(s))
@@ -59,7 +59,7 @@ func (in *input) delete(from, to int) {
 	in.at = from
 }
 
-// lineStart and lineEnd are the ends of the cursor's line.
+// lineStart and lineEnd return the ends of the line with the cursor.
 func (in *input) lineStart() int {
 	i := in.at
 	for i > 0 && in.text[i-1] != '\n' {
@@ -76,7 +76,7 @@ func (in *input) lineEnd() int {
 	return i
 }
 
-// wordLeft and wordRight are the ends of the word at the cursor.
+// wordLeft and wordRight return the ends of the word at the cursor.
 func (in *input) wordLeft() int {
 	i := in.at
 	for i > 0 && unicode.IsSpace(in.text[i-1]) {
@@ -99,7 +99,7 @@ func (in *input) wordRight() int {
 	return i
 }
 
-// key handles an editing key by its name. It reports whether the name is one.
+// key handles an editing key by its name. It reports whether the name is an editing key.
 func (in *input) key(name string) bool {
 	switch name {
 	case "left", "ctrl+b":
@@ -120,7 +120,7 @@ func (in *input) key(name string) bool {
 		in.delete(in.at, in.at+1)
 	case "ctrl+w", "alt+backspace", "ctrl+backspace":
 		in.delete(in.wordLeft(), in.at)
-	case "ctrl+u": // at the start of a line: the line break before it, so that it clears several lines
+	case "ctrl+u": // at the start of a line it deletes the line break, so that repeated keys delete several lines
 		from := in.lineStart()
 		if from == in.at {
 			from--
@@ -143,7 +143,7 @@ type shown struct {
 	starts   []int // index of the first character of each line
 }
 
-// drawn returns a character of the input as it is drawn.
+// drawn returns a character in the form in which the screen shows it.
 func drawn(r rune) string {
 	switch r {
 	case '\n':
@@ -158,7 +158,7 @@ func drawn(r rune) string {
 func (in *input) show(width int) shown {
 	width = max(width, 2)
 	s := shown{starts: []int{0}}
-	start, used, word := 0, 0, 0 // of the line: its first character and its columns; the start of the last word
+	start, used, word := 0, 0, 0 // first character of the line, columns used, start of the last word
 	next := func(i int) {
 		s.starts = append(s.starts, i)
 		start, word, used = i, i, 0
@@ -172,7 +172,7 @@ func (in *input) show(width int) shown {
 			continue
 		case used+w > width && r != ' ' && word > start:
 			next(word)
-			i = word - 1 // the word again, on its own line
+			i = word - 1 // move the word to the next line
 			continue
 		case used+w > width && i > start:
 			next(i)
@@ -205,7 +205,7 @@ func (in *input) show(width int) shown {
 	return s
 }
 
-// move moves the cursor up or down by lines of the screen. It reports false at the first or last line.
+// move moves the cursor by lines of the screen. It returns false if there is no such line.
 func (in *input) move(by, width int) bool {
 	s := in.show(width)
 	row := s.row + by

@@ -10,20 +10,21 @@ import (
 	"golang.org/x/term"
 )
 
-// keyboard reads a terminal through the poller of the Go runtime. The reader of Bubble Tea waits in a system call of
-// its own. When it passes a key on and waits again, the goroutine for the key can stay on the processor that
-// waits, until the runtime notices after 10 to 20 ms (TUI.key: p99 of 25 ms with that reader, 11 ms with this one).
+// keyboard reads a terminal through the poller of the Go runtime. Bubble Tea's own reader waits in a blocking system
+// call. When that reader passes on a key and waits again, the goroutine for the key can be delayed by 10 to 20 ms,
+// until the runtime notices that its processor is blocked (TUI.key: p99 of 25 ms with that reader, 11 ms with this
+// one).
 //
-// Bubble Tea takes it for a plain reader, so the keyboard sets the mode of the terminal: single keys, but with output
-// processing, because Bubble Tea expects that from a terminal whose mode it does not set.
+// Bubble Tea treats the keyboard as a plain reader, so the keyboard sets the mode of the terminal. It enables single
+// keys and keeps output processing, because Bubble Tea expects output processing if it does not set the mode itself.
 type keyboard struct {
-	file   *os.File // opened again: the standard input stays blocking for other programs
-	fd     int      // of the process
+	file   *os.File // opened separately: stdin stays blocking for other programs
+	fd     int      // of stdin
 	before *term.State
 }
 
-// openKeyboard returns the keyboard of a terminal, or nil if Bubble Tea has to read it: in is no terminal, belongs to
-// another user, or the system has no way to open it again or to poll it.
+// openKeyboard returns the keyboard of a terminal. It returns nil if Bubble Tea has to read the input: if in is not a
+// terminal, if the terminal belongs to another user, or if the system cannot open it again or poll it.
 func openKeyboard(in io.Reader) *keyboard {
 	if in == nil {
 		in = os.Stdin
@@ -36,7 +37,7 @@ func openKeyboard(in io.Reader) *keyboard {
 	if err != nil {
 		return nil
 	}
-	if again.SetReadDeadline(time.Time{}) != nil { // not polled
+	if again.SetReadDeadline(time.Time{}) != nil { // the file cannot be polled
 		_ = again.Close()
 		return nil
 	}
@@ -52,7 +53,7 @@ func (k *keyboard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// begin sets the terminal to send each key. It may be called on nil, like the other methods.
+// begin sets the mode in which the terminal sends each key. Like the other methods, it may be called on nil.
 func (k *keyboard) begin() error {
 	if k == nil {
 		return nil
@@ -69,7 +70,7 @@ func (k *keyboard) begin() error {
 	return k.file.SetReadDeadline(time.Time{})
 }
 
-// pause ends reads and sets the terminal back, until begin.
+// pause ends reads and restores the mode of the terminal until begin is called again.
 func (k *keyboard) pause() {
 	if k == nil || k.before == nil {
 		return
@@ -79,7 +80,7 @@ func (k *keyboard) pause() {
 	k.before = nil
 }
 
-// close ends the use of the terminal.
+// close restores the terminal and closes the file.
 func (k *keyboard) close() {
 	if k == nil {
 		return

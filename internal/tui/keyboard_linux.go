@@ -14,7 +14,7 @@ func reopen(f *os.File) (*os.File, error) {
 	return os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
 }
 
-// stopProcess stops the processes of the foreground, as Ctrl-Z does, and returns when they continue.
+// stopProcess stops the foreground process group, as Ctrl-Z does, and returns when it continues.
 func stopProcess() error {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
@@ -26,7 +26,7 @@ func stopProcess() error {
 	return nil
 }
 
-// mapNewlines lets a line feed of the output also move to the first column. See termios(3).
+// mapNewlines sets the mode in which a line feed in the output also moves to the first column. See termios(3).
 func mapNewlines(fd int) error {
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {

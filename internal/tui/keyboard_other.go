@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// reopen is not possible: kqueue does not poll terminals on macOS, and Windows has no such files.
+// reopen returns an error: kqueue does not poll terminals on macOS, and Windows has no such files.
 func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// There is no keyboard, so these are not called.
+// These functions are never called, because there is no keyboard.
 func stopProcess() error    { return errors.ErrUnsupported }
 func mapNewlines(int) error { return errors.ErrUnsupported }

@@ -44,12 +44,12 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	return m.inputKey(name, k.Text)
 }
 
-// twice is the time in which a second Ctrl-C leaves.
+// twice is the time in which a second Ctrl-C leaves the program.
 const twice = 2 * time.Second
 
 const noteStopping = "stopping; Ctrl-C again leaves"
 
-// quit leaves the program. A run whose questions wait keeps waiting.
+// quit leaves the program. A run with pending questions keeps waiting.
 func (m *model) quit() tea.Cmd {
 	if len(m.asks) > 0 {
 		m.leave(ErrLeft)
@@ -169,7 +169,7 @@ func (m *model) enterKey() tea.Cmd {
 	if m.mode != modeTalk {
 		return m.decideWith(text)
 	}
-	if strings.HasSuffix(text, "\\") && m.in.at == len(m.in.text) { // a backslash at the end continues the text
+	if strings.HasSuffix(text, "\\") && m.in.at == len(m.in.text) { // the text continues on the next line
 		m.in.replace(1, "\n")
 		return nil
 	}
@@ -198,10 +198,10 @@ func (m *model) enterKey() tea.Cmd {
 	return m.do(func() tea.Msg { return steerMsg{text, m.c.Backend.Steer(m.ctx, text)} })
 }
 
-// maxHistory bounds the inputs that are kept.
+// maxHistory bounds the inputs in memory.
 const maxHistory = 1000
 
-// keep remembers an input.
+// keep adds an input to the history.
 func (m *model) keep(text string) {
 	if n := len(m.c.History); n == 0 || m.c.History[n-1] != text {
 		m.c.History = append(m.c.History, text)
@@ -215,7 +215,7 @@ func (m *model) keep(text string) {
 	m.past, m.draft = len(m.c.History), ""
 }
 
-// recall shows an earlier or later input.
+// recall puts an earlier or later input into the input line.
 func (m *model) recall(by int) {
 	to := m.past + by
 	if m.mode != modeTalk || to < 0 || to > len(m.c.History) {
@@ -272,7 +272,7 @@ func (m *model) suspend() tea.Cmd {
 	return m.lend(stopProcess, nil)
 }
 
-// enter begins a mode.
+// enter enters a mode.
 func (m *model) enter(to mode) {
 	m.draft, m.mode, m.query, m.note = m.in.String(), to, "", ""
 	if to == modeHistory {

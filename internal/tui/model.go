@@ -10,21 +10,21 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// mode says what the input is for.
+// mode is the purpose of the text in the input.
 type mode int
 
 const (
 	modeTalk    mode = iota
 	modeReason       // why a call is denied
-	modeEdit         // other arguments, as JSON
-	modeForm         // other arguments, field by field
+	modeEdit         // changed arguments, as JSON
+	modeForm         // changed arguments, field by field
 	modeIf           // the condition of a permanent approval
-	modeHistory      // a search in the inputs of the past
+	modeHistory      // a search in earlier inputs
 	modeFind         // a search in the conversation
 	modePick         // a choice between values of a command
 )
 
-// decides reports whether the input is a part of an answer to a question.
+// decides reports whether the input is part of the answer to a question.
 func (m mode) decides() bool { return m == modeReason || m == modeEdit || m == modeIf || m == modeForm }
 
 // model is the state of the program. Only Update changes it.
@@ -33,18 +33,18 @@ type model struct {
 	ctx    context.Context
 	end    context.CancelCauseFunc
 	work   sync.WaitGroup // goroutines of the backend
-	left   chan struct{}  // closed at the end
+	left   chan struct{}  // closed when the program ends
 	leaves sync.Once
 
-	keys          *keyboard // nil: Bubble Tea reads the terminal
+	keys          *keyboard // if nil, Bubble Tea reads the terminal
 	width, height int
 	blocks        []*block
-	current       *block // the answer or reasoning that arrives
+	current       *block // the answer or reasoning that is arriving
 	calls         map[string]*block
 	rows          []string // the lines of the conversation
-	stale         bool     // rows must be made again
+	stale         bool     // rows must be drawn again
 	top           int      // first row on the screen, unless follow is set
-	follow        bool     // the view stays at the end
+	follow        bool     // the view stays at the end of the conversation
 	unfolded      bool
 
 	in      input
@@ -52,30 +52,30 @@ type model struct {
 	form    *form   // of modeForm
 	pick    *picker // of modePick
 	theme   string  // see Themes
-	draft   string  // the input before a mode or the history changed it
+	draft   string  // the input before a mode or the history replaced it
 	past    int     // position in the history
-	query   string  // of a search
+	query   string  // text of a search
 	found   int     // row that a search found, or -1
 	note    string  // below the input: completion, hints
 	queue   []string
-	steered []string // messages that the run has not taken yet
+	steered []string // messages that were sent to the run and not taken yet
 
 	busy    bool
-	stop    context.CancelFunc // stops the work
+	stop    context.CancelFunc // stops the backend's work
 	stopped bool
 	began   time.Time
 	spin    int
-	letters int // characters of the run's answers, for the count of tokens
+	letters int // characters of the run's answers, to estimate tokens
 	leaving time.Time
 	focused bool
 
 	asks     []Ask
-	asked    string // id of the ask that is shown
+	asked    string // id of the question that is shown
 	shownAt  time.Time
 	lastKey  time.Time
 	deciding bool
-	hidden   int    // lines of the arguments that do not fit
-	listed   string // id of the ask whose arguments the conversation shows
+	hidden   int    // lines of its arguments that do not fit
+	listed   string // id of the question whose arguments the conversation shows
 	status   Status
 	modeAt   int // index into Config.Mode
 }
@@ -119,7 +119,7 @@ type (
 // Init implements [tea.Model].
 func (m *model) Init() tea.Cmd { return nil }
 
-// do runs work of the backend. Run of the program waits for it.
+// do starts work of the backend in a goroutine. Run waits for it before it returns.
 func (m *model) do(f func() tea.Msg) tea.Cmd {
 	m.work.Add(1)
 	return func() tea.Msg {
@@ -179,20 +179,20 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// lend gives the terminal to a function. done makes a message of its error and may be nil.
+// lend lends the terminal to a function. done converts its error to a message; it may be nil.
 func (m *model) lend(f func() error, done tea.ExecCallback) tea.Cmd {
 	m.keys.pause()
 	return tea.Exec(lent{f: f, keys: m.keys}, done)
 }
 
-// result handles the end of work of the backend.
+// result handles the result of work of the backend.
 func (m *model) result(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case idleMsg:
 		return m.idle()
 	case steerMsg:
 		if msg.err == nil {
-			break // it stays in the list until the run reports it
+			break // the message stays in the list until the run reports it
 		}
 		m.steered = without(m.steered, msg.text)
 		switch {
@@ -237,7 +237,7 @@ func without(list []string, text string) []string {
 	return list
 }
 
-// idle ends the current work and begins the next.
+// idle handles the end of the current work, and begins the next work.
 func (m *model) idle() tea.Cmd {
 	long := m.c.Now().Sub(m.began) > 10*time.Second
 	m.settle()
@@ -263,7 +263,7 @@ func (m *model) idle() tea.Cmd {
 	return next
 }
 
-// next submits the next question of the queue.
+// next submits the queued questions as one text.
 func (m *model) next() tea.Cmd {
 	if len(m.queue) == 0 {
 		return nil
@@ -273,7 +273,7 @@ func (m *model) next() tea.Cmd {
 	return m.submit(text)
 }
 
-// submit gives a text to the backend.
+// submit passes a text to the backend.
 func (m *model) submit(text string) tea.Cmd {
 	if !strings.HasPrefix(text, "/") || strings.Contains(text, ":") {
 		m.push(blockPerson, text)
@@ -283,7 +283,7 @@ func (m *model) submit(text string) tea.Cmd {
 	return m.begin(func(ctx context.Context) { m.c.Backend.Submit(ctx, text) })
 }
 
-// begin begins work that the person may stop.
+// begin begins work of the backend that the person can stop.
 func (m *model) begin(f func(context.Context)) tea.Cmd {
 	ctx, stop := context.WithCancel(m.ctx)
 	m.stop, m.busy, m.began, m.follow, m.letters = stop, true, m.c.Now(), true, 0
@@ -294,7 +294,7 @@ func (m *model) begin(f func(context.Context)) tea.Cmd {
 	return tea.Batch(work, spin())
 }
 
-// maxBlocks bounds the conversation on the screen. Older blocks are dropped: the journal has them.
+// maxBlocks bounds the blocks of the conversation in memory. Older blocks are dropped; the journal contains them.
 const maxBlocks = 5000
 
 // push adds a block.
@@ -309,7 +309,7 @@ func (m *model) push(kind blockKind, text string) *block {
 	return b
 }
 
-// remark adds a note of tenon.
+// remark adds a note of tenon to the conversation.
 func (m *model) remark(text string) {
 	m.settle()
 	if strings.TrimSpace(text) != "" {
@@ -317,7 +317,7 @@ func (m *model) remark(text string) {
 	}
 }
 
-// settle ends the block that arrives.
+// settle ends the block that is arriving.
 func (m *model) settle() {
 	if m.current != nil {
 		m.current.open, m.current.fresh = false, false
@@ -333,7 +333,7 @@ func (m *model) stream(kind blockKind, text string) {
 	if m.current == nil || m.current.kind != kind {
 		m.settle()
 		if strings.TrimSpace(text) == "" {
-			return // no block of blanks only
+			return // blanks do not begin a block
 		}
 		m.current = m.push(kind, "")
 		m.current.open = true
@@ -356,7 +356,7 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		m.drop()
 		m.remark("the answer starts over: " + msg.Reason)
 	case Answered:
-		if b := m.current; b != nil && b.kind == blockAnswer { // in its place: messages may follow it
+		if b := m.current; b != nil && b.kind == blockAnswer { // replace the block, because messages may follow it
 			b.text.Reset()
 			b.stable, b.settled = 0, nil
 			b.add(msg.Text)
@@ -365,7 +365,7 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		}
 		m.settle()
 		if last := len(m.blocks) - 1; strings.TrimSpace(msg.Thinking) != "" &&
-			(last < 0 || m.blocks[last].kind != blockThinking) { // its pieces were missed
+			(last < 0 || m.blocks[last].kind != blockThinking) { // no piece of the reasoning was received
 			m.push(blockThinking, msg.Thinking)
 		}
 		if strings.TrimSpace(msg.Text) != "" {
@@ -386,11 +386,11 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		}
 	case Note:
 		if b := m.current; b != nil && b.kind == blockAnswer && strings.TrimSpace(msg.Text) != "" {
-			m.push(blockNote, msg.Text) // the arriving answer continues above it
+			m.push(blockNote, msg.Text) // the answer that is arriving continues above the note
 			break
 		}
 		m.remark(msg.Text)
-	case Steered: // the arriving answer continues above it
+	case Steered: // the answer that is arriving continues above the message
 		m.steered = without(m.steered, msg.Text)
 		m.push(blockPerson, msg.Text)
 	case Asks:

@@ -17,7 +17,7 @@ type picker struct {
 	at    int // index into fitting
 }
 
-// offer opens a picker. If the person is in another mode, or there is nothing to choose, the values are only listed.
+// offer opens a picker. In another mode, or without values, it only lists them.
 func (m *model) offer(c Choices) {
 	if m.mode != modeTalk || len(c.Items) == 0 {
 		lines := []string{c.Title}
@@ -82,7 +82,7 @@ func (m *model) pickKey(name, text string) tea.Cmd {
 		}
 		m.leaveMode()
 		m.queue = append(m.queue, p.Command+" "+list[p.at].Value)
-		if !m.busy { // else the command that offered the values has not ended yet
+		if !m.busy { // otherwise the command that offered the values has not ended
 			return m.next()
 		}
 		return nil

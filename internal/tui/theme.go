@@ -15,8 +15,8 @@ const (
 // Themes lists the names of the themes; the first applies if none is chosen.
 func Themes() []string { return []string{ThemeColor, ThemeContrast, ThemePlain} }
 
-// themed returns a line with the styles of a theme. It changes only SGR sequences, which the program itself has
-// written: texts of others are escaped before.
+// themed applies the styles of a theme to a line. It changes only SGR sequences. All of them come from the program,
+// because other texts are escaped.
 func themed(line, theme string) string {
 	if theme == "" || theme == ThemeColor || !strings.Contains(line, "\x1b[") {
 		return line
@@ -41,7 +41,7 @@ func themed(line, theme string) string {
 	}
 }
 
-// keptStyles returns the SGR parameters that a theme keeps, "" for none.
+// keptStyles returns the SGR parameters that a theme keeps. It returns "" if it keeps none.
 func keptStyles(args, theme string) string {
 	kept := slices.DeleteFunc(strings.Split(args, ";"), func(p string) bool {
 		switch {

@@ -32,9 +32,9 @@ type Backend interface {
 	Submit(ctx context.Context, text string)
 	// Continue follows the unfinished run of an earlier conversation, if there is one, like Submit.
 	Continue(ctx context.Context)
-	// Steer sends a message into the run in progress. The error is [ErrLate] if the run takes no more messages.
+	// Steer sends a message to the run in progress. The error is [ErrLate] if the run takes no more messages.
 	Steer(ctx context.Context, text string) error
-	// Decide answers a question. The error is shown, and the question stays.
+	// Decide answers a question. If it returns an error, the error is shown, and the question stays open.
 	Decide(ctx context.Context, ask Ask, r Ruling) error
 	// Complete returns the completion of the text before the cursor.
 	Complete(ctx context.Context, before string) Completion
@@ -42,7 +42,7 @@ type Backend interface {
 	Edit(ctx context.Context, text string) (string, error)
 }
 
-// ErrLate says that a run ended before it took a message. The message becomes the next question.
+// ErrLate means that a run ended before it took a message. The message becomes the next question.
 var ErrLate = errors.New("the run has ended")
 
 // ErrLeft is the cause of a context that ends because the person left while questions waited. The run keeps waiting.
@@ -51,23 +51,23 @@ var ErrLeft = errors.New("the person left")
 // Config is the configuration of a program. Backend is required.
 type Config struct {
 	Backend Backend
-	In      io.Reader // a terminal; nil: stdin
-	Out     io.Writer // a terminal; nil: stdout
-	Env     []string  // the environment: TERM, NO_COLOR, COLORTERM; nil: the process's
-	Width   int       // columns and rows, for tests; 0: the terminal's
+	In      io.Reader // a terminal; if nil, stdin
+	Out     io.Writer // a terminal; if nil, stdout
+	Env     []string  // environment with TERM, NO_COLOR and COLORTERM; if nil, the process's
+	Width   int       // columns and rows, for tests; if 0, the terminal's
 	Height  int
 	History []string         // earlier inputs, oldest first
-	Kept    func(string)     // is called with each new input; may be nil
-	Now     func() time.Time // nil: time.Now
-	Hint    string           // is shown while the conversation is empty
+	Kept    func(string)     // called with each new input; may be nil
+	Now     func() time.Time // if nil, time.Now
+	Hint    string           // shown while the conversation is empty
 	Mode    []string         // modes of approval that Shift-Tab switches between; the first applies
-	SetMode func(string)     // is called with the chosen mode; may be nil
-	Anytime []string         // commands that are carried out at once while a run is in progress
-	Theme   string           // one of Themes; "" is the first
-	CanEdit func() error     // says why there is no editor, before the terminal is lent out; may be nil
+	SetMode func(string)     // called with the chosen mode; may be nil
+	Anytime []string         // commands that run at once, even during a run
+	Theme   string           // one of Themes; if empty, the first
+	CanEdit func() error     // returns an error if there is no editor; may be nil
 }
 
-// The messages that a backend sends. Texts may come from strangers; the program escapes them.
+// The messages that a backend sends. Their texts may come from models and servers; the program escapes them.
 type (
 	// Delta is a piece of an answer, or of the model's reasoning.
 	Delta struct {
@@ -78,17 +78,17 @@ type (
 	Restart struct{ Reason string }
 	// Answered is the stored answer of a model, with its reasoning. It replaces the pieces.
 	Answered struct{ Thinking, Text string }
-	// Said is a message of the conversation so far.
+	// Said is an earlier message of the conversation.
 	Said struct {
 		Person bool
 		Text   string
 	}
-	// Call is the state of a tool call. A later one with the same key replaces it.
+	// Call is the state of a tool call. It replaces an earlier Call with the same key.
 	Call struct {
 		Key     string
 		Name    string // server.tool
 		Args    string // on one line
-		Depth   int    // of runs that called each other
+		Depth   int    // number of runs above the call's run
 		State   CallState
 		Note    string // progress, outcome or error
 		Took    string
@@ -100,7 +100,7 @@ type (
 	Note struct{ Text string }
 	// Steered reports that the run took a message.
 	Steered struct{ Text string }
-	// Asks lists the questions that wait, oldest first. It replaces the earlier list.
+	// Asks is the list of pending questions, oldest first. It replaces the earlier list.
 	Asks struct{ List []Ask }
 	// Status updates the status line.
 	Status struct {
@@ -113,14 +113,14 @@ type (
 	Copied struct{ Text string }
 	// Theme changes the styles to one of [Themes].
 	Theme struct{ Name string }
-	// Choices offers values of a command. The person chooses one with the keys, and the program submits the command
-	// with it.
+	// Choices offers values for a command. The person chooses a value with the keys, and the program submits the
+	// command with this value.
 	Choices struct {
 		Title   string
 		Command string // such as /model
 		Items   []Choice
 	}
-	// Continue begins [Backend.Continue], unless other work is in progress.
+	// Continue starts [Backend.Continue], unless other work is in progress.
 	Continue struct{}
 	// Closed ends the program.
 	Closed struct{}
@@ -130,7 +130,7 @@ type (
 type Choice struct {
 	Value string
 	About string
-	Now   bool // the value that applies
+	Now   bool // the current value
 }
 
 // CallState is the state of a tool call.
@@ -151,10 +151,10 @@ type Ask struct {
 	Fields [][2]string     // names and values, such as server, tool, rule
 	Args   []string        // lines of the arguments, as they would be sent
 	JSON   json.RawMessage // the arguments, for editing
-	Inputs []Input         // the arguments as a form; empty: they are edited as JSON
-	If     string          // a condition for a permanent approval; "" if none is offered
-	Limit  bool            // only yes or no
-	Form   bool            // needs plain lines
+	Inputs []Input         // form for the arguments; if empty, they are edited as JSON
+	If     string          // condition for a permanent approval, or ""
+	Limit  bool            // only yes and no are possible
+	Form   bool            // answered in plain lines
 }
 
 // Ruling is the person's answer.
@@ -166,15 +166,16 @@ type Ruling struct {
 	Args     json.RawMessage
 }
 
-// Completion is the effect of Tab: Text replaces the last Back bytes before the cursor. Note is shown below the input.
+// Completion is the effect of Tab. Text replaces the last Back bytes before the cursor, and Note is shown below the
+// input.
 type Completion struct {
 	Back int
 	Text string
 	Note string
 }
 
-// frames is the number of times per second at which the screen is drawn if it changed. A key waits for half of the
-// time between two on average; more of them cost CPU time while an answer arrives (TUI.key, TUI.cpu).
+// frames is the maximum number of times per second that a changed screen is drawn. On average, a key waits half of the
+// time between two frames. More frames would cost CPU time while an answer arrives (TUI.key, TUI.cpu).
 const frames = 100
 
 // Program is a running conversation.
@@ -207,7 +208,8 @@ func New(ctx context.Context, c Config) *Program {
 	return &Program{tea: tea.NewProgram(m, options...), model: m}
 }
 
-// Run shows the conversation until the person leaves it, or ctx of New ends. It waits for the backend's work.
+// Run shows the conversation until the person leaves it, or until the context of New ends. It waits for the backend's
+// work.
 func (p *Program) Run() error {
 	defer p.model.keys.close()
 	if err := p.model.keys.begin(); err != nil {
@@ -225,7 +227,7 @@ func (p *Program) Run() error {
 // Send reports one of the messages of this package. It does nothing after the end of the program.
 func (p *Program) Send(message any) { p.tea.Send(message) }
 
-// Lines gives the terminal back while f runs, for questions in plain lines. It returns the error of f.
+// Lines lends the terminal to f, for questions in plain lines. It returns the error of f.
 func (p *Program) Lines(f func() error) error {
 	done := make(chan error, 1)
 	p.tea.Send(lendMsg{f: f, done: done})
@@ -237,20 +239,21 @@ func (p *Program) Lines(f func() error) error {
 	}
 }
 
-// lendMsg asks for the terminal.
+// lendMsg requests the terminal.
 type lendMsg struct {
 	f    func() error
 	done chan error
 }
 
-// lent runs a function as a command of Bubble Tea.
+// lent runs a function as a command of Bubble Tea, which releases the terminal for it.
 type lent struct {
 	f    func() error
-	keys *keyboard // was paused before Bubble Tea released the terminal
+	keys *keyboard // paused before Bubble Tea releases the terminal
 }
 
-// lentLeast is the least time for which the terminal is lent out. Bubble Tea stops the ticker of its renderer
-// concurrently, and would stop the ticker of the next renderer if that began at once. The screen would stay blank.
+// lentLeast is the minimum time for which the terminal is lent out. Bubble Tea stops the ticker of its renderer
+// concurrently. If the next renderer began at once, its ticker could be stopped instead, and the screen would stay
+// blank.
 const lentLeast = 50 * time.Millisecond
 
 func (l lent) Run() error {

@@ -10,10 +10,10 @@ import (
 	"github.com/tenonhq/tenon/internal/markdown"
 )
 
-// room is the width of the input's text.
+// room returns the width of the input's text.
 func (m *model) room() int { return max(m.width-2, 2) }
 
-// layout makes the rows of the conversation.
+// layout draws the rows of the conversation.
 func (m *model) layout() {
 	if !m.stale {
 		return
@@ -37,7 +37,7 @@ func (m *model) layout() {
 	}
 }
 
-// groupAt returns the number of finished calls of one tool from a block on.
+// groupAt returns the number of finished calls of one tool that begin with the block i.
 func (m *model) groupAt(i int) int {
 	n := 0
 	for _, b := range m.blocks[i:] {
@@ -50,13 +50,13 @@ func (m *model) groupAt(i int) int {
 	return n
 }
 
-// page is the number of rows of the conversation on the screen.
+// page returns the number of rows that the conversation has on the screen.
 func (m *model) page() int {
 	footer, _ := m.footer()
 	return max(m.height-len(footer), 0)
 }
 
-// scroll moves the view. At the end it follows the conversation again.
+// scroll moves the view. At the end of the conversation, the view follows new rows again.
 func (m *model) scroll(by int) {
 	m.layout()
 	page := m.page()
@@ -77,7 +77,7 @@ func (m *model) View() tea.View {
 	}
 	m.layout()
 	footer, cursor := m.footer()
-	if over := len(footer) - m.height; over > 0 { // a tiny terminal: the input matters most
+	if over := len(footer) - m.height; over > 0 { // in a tiny terminal the input is most important
 		from := min(over, max(cursor.Y-m.height/2, 0))
 		footer = footer[from : from+m.height]
 		cursor.Y -= from
@@ -114,12 +114,12 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// footer returns the lines below the conversation, and the place of the cursor in them.
+// footer returns the lines below the conversation, and the position of the cursor in them.
 func (m *model) footer() (lines []string, cursor tea.Position) {
 	width := max(m.width-1, 4)
 	add := func(l string) { lines = append(lines, l) }
 	if !m.follow {
-		add("") // set below, when the height of the footer is known
+		add("") // replaced below, when the height of the footer is known
 	} else {
 		add("")
 	}
@@ -170,7 +170,7 @@ func (m *model) footer() (lines []string, cursor tea.Position) {
 	return lines, cursor
 }
 
-// label says what the input is for, if it is not a message.
+// label returns the label of the input in the current mode. It returns "" if the input is a message.
 func (m *model) label() string {
 	switch m.mode {
 	case modeReason:
@@ -191,10 +191,10 @@ func (m *model) label() string {
 	return ""
 }
 
-// spinner are the pictures of the spinner.
+// spinner contains the frames of the spinner.
 var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// working is the line that is shown while a run works.
+// working returns the line that is shown while a run is in progress.
 func (m *model) working(width int) string {
 	parts := []string{fmt.Sprintf("%d s", int(m.c.Now().Sub(m.began)/time.Second))}
 	if m.letters > 0 {
@@ -214,7 +214,7 @@ func (m *model) working(width int) string {
 		shorten(" "+what+" "+strings.Join(parts, " · "), width-1) + reset
 }
 
-// panel shows the first question that waits.
+// panel draws the first pending question.
 func (m *model) panel(width int) (lines []string) {
 	a := m.asks[0]
 	head := a.Head
@@ -258,7 +258,7 @@ func (m *model) panel(width int) (lines []string) {
 	return append(lines, wrapped(keys, width, bar, bar, bold)...)
 }
 
-// statusLine is the last line.
+// statusLine returns the last line of the screen.
 func (m *model) statusLine(width int) string {
 	var parts []string
 	if len(m.asks) > 0 {
@@ -314,7 +314,7 @@ func (m *model) findKey(name, text string) {
 	m.find(from, -1)
 }
 
-// find shows the next row that contains the query. The search continues at the other end.
+// find moves to the next row that contains the query. At one end of the conversation, it continues at the other.
 func (m *model) find(from, by int) {
 	m.layout()
 	m.note = ""

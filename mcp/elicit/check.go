@@ -61,8 +61,8 @@ func (f Form) Fill(content json.RawMessage) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-// Parse converts a person's input to a value of the field. The error text completes a sentence that begins with the
-// field's name: "must be a number".
+// Parse converts the input of a person to a value of the field. The text of an error continues a sentence that begins
+// with the field's name, such as "must be a number".
 func (f Field) Parse(text string) (json.RawMessage, error) {
 	var v json.RawMessage
 	switch f.Type {
@@ -92,7 +92,8 @@ func (f Field) Parse(text string) (json.RawMessage, error) {
 	return v, f.Check(v)
 }
 
-// option returns the value of the option with the given value, title or number, or else the word itself.
+// option returns the value of the option that the word selects by its value, title or number. If there is none, it
+// returns the word.
 func (f Field) option(word string) string {
 	for _, o := range f.Options {
 		if o.Value == word {
@@ -110,8 +111,8 @@ func (f Field) option(word string) string {
 	return word
 }
 
-// Check validates a value against the field's schema. The error text completes a sentence that begins with the field's
-// name.
+// Check checks a value against the field's schema. The text of an error continues a sentence that begins with the
+// field's name.
 func (f Field) Check(v json.RawMessage) error {
 	switch f.Type {
 	case "boolean":

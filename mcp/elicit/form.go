@@ -30,8 +30,8 @@ const (
 	ModeURL  = "url"
 )
 
-// Form is a server's question to a person: fields to fill in, or a URL to visit. The server wrote its texts, which must
-// be made visible (see [tenon.Visible]) before they are shown.
+// Form is a request of a server to a person: fields to fill in, or a URL to visit. All texts come from the server. They
+// must be made visible (see [tenon.Visible]) before they are shown.
 type Form struct {
 	Mode    string
 	Message string
@@ -45,14 +45,14 @@ type Form struct {
 type Field struct {
 	Name, Title, Description string
 	Type                     string   // string, number, integer, boolean, array (of options)
-	Options                  []Option // of an enum; empty: any value
+	Options                  []Option // values of an enum; if empty, any value is allowed
 	Default                  json.RawMessage
 	Required                 bool
 	// Sensitive marks a field whose name or title denotes a secret. Its value is redacted in logs and results.
 	// Servers must not ask for secrets by a form (2025-11-25, elicitation).
 	Sensitive bool
-	// Secret marks a field that seems to ask for a secret, by its own texts or by the form's message. Surfaces name
-	// the server that receives the answer. Every Sensitive field that a person types is also Secret.
+	// Secret marks a field that seems to ask for a secret, according to its texts or to the form's message. Surfaces
+	// then name the server that receives the answer. Every Sensitive field whose value is typed is also Secret.
 	Secret               bool
 	Format               string // email, uri, date and date-time are checked
 	Pattern              string // a regular expression; ignored if it does not compile
@@ -124,10 +124,10 @@ func Parse(params json.RawMessage) (Form, error) {
 	return f, err
 }
 
-// isBlank reports whether a character makes a URL look like several, or like another one.
+// isBlank reports whether a character could make a URL look like several URLs, or like another one.
 func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || tenon.IsHidden(r) }
 
-// isTyped reports whether a person types the value rather than choosing it.
+// isTyped reports whether a person types the value. Otherwise the person chooses it.
 func (f Field) isTyped() bool { return f.Type != "boolean" && len(f.Options) == 0 }
 
 func badForm(format string, args ...any) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/internal/exactjson"
 )
 
-// Method is the protocol's method by which a server asks a person.
+// Method is the method with which a server requests input from a person.
 const Method = "elicitation/create"
 
 // maxRequests bounds the requests of one input_required result.
@@ -53,8 +53,8 @@ func ParseForms(requests map[string]Request) (map[string]Form, error) {
 	return forms, nil
 }
 
-// SecretFields returns the names of the fields that seem to ask for a secret, by the keys of their requests. It returns
-// nil if the requests cannot be read, because they cannot be answered either.
+// SecretFields returns the names of the fields that seem to ask for a secret, by the keys of their requests. If the
+// requests cannot be read, it returns nil, because they cannot be answered, either.
 func SecretFields(raw json.RawMessage) map[string][]string {
 	requests, err := ParseRequests(raw)
 	if err != nil {
@@ -75,7 +75,8 @@ func SecretFields(raw json.RawMessage) map[string][]string {
 	return secrets
 }
 
-// SensitiveValues returns the answers to sensitive fields. Result is the whole answer to the form: {"content": …}.
+// SensitiveValues returns the values of sensitive fields in an answer. result is the whole answer to the form,
+// {"content": …}.
 func (f Form) SensitiveValues(result json.RawMessage) []string {
 	var r struct {
 		Content map[string]json.RawMessage `json:"content"`

@@ -13,7 +13,7 @@ import (
 // such a form for a question of tenon itself. So every form that seems to ask for a secret is marked, and surfaces
 // name the server that receives the answer. The word lists are a heuristic that prefers false positives.
 
-// secretWords each denote a secret.
+// secretWords contains words of which each denotes a secret.
 var secretWords = []string{"password", "passwords", "passwd", "pwd", "passphrase", "passcode", "passwort", "kennwort",
 	"secret", "secrets", "token", "credential", "credentials", "pin", "pins", "otp", "totp", "cvv", "cvc", "mnemonic",
 	"apikey", "apikeys", "accesskey", "privatekey", "secretkey", "sshkey", "authcode", "logincode", "seedphrase",
@@ -30,7 +30,8 @@ var secretPhrases = [][]string{{"api", "key"}, {"access", "key"}, {"private", "k
 	{"digit", "code"}, {"session", "cookie"}, {"login", "cookie"}, {"auth", "cookie"},
 	{"code", "from", "your", "phone"}, {"social", "security"}}
 
-// ordinaryBefore lists, for an ambiguous word, the preceding words with which it denotes no secret.
+// ordinaryBefore maps an ambiguous word to words that can precede it. After one of these, the word does not denote a
+// secret.
 var ordinaryBefore = map[string][]string{
 	"key": {"primary", "foreign", "sort", "partition", "object", "map", "cache", "routing", "public", "dictionary",
 		"json", "answer", "arrow", "musical", "which"},
@@ -82,17 +83,17 @@ func unmarked(text string) string {
 	return b.String()
 }
 
-// isForeignSecret reports whether a text contains a word for a password in another language.
+// isForeignSecret reports whether a text contains a word for a password in a language other than English.
 func isForeignSecret(text string) bool {
 	plain := unmarked(text)
 	return slices.ContainsFunc(foreignWords, func(w string) bool { return strings.Contains(plain, unmarked(w)) })
 }
 
-// solidWords are also found in a text without its separators: p a s s w o r d.
+// solidWords are words that are also found if separators are between their letters: p a s s w o r d.
 var solidWords = []string{"password", "passphrase", "passwort", "credential", "privatekey", "seedphrase"}
 
-// asksSecret reports whether the name or the title of a field asks for a secret. Key, code, pass and token are secrets
-// unless a word of ordinaryBefore precedes them.
+// asksSecret reports whether the name or the title of a field asks for a secret. The words key, code, pass and token
+// denote secrets unless a word of ordinaryBefore precedes them.
 func asksSecret(name string) bool {
 	words := wordsOf(name)
 	for i, w := range words {
@@ -103,7 +104,7 @@ func asksSecret(name string) bool {
 	return mentionsSecret(name)
 }
 
-// isOrdinary reports whether the preceding word shows that a word denotes no secret.
+// isOrdinary reports whether the preceding word shows that the word does not denote a secret.
 func isOrdinary(words []string, i int) bool {
 	return i > 0 && slices.Contains(ordinaryBefore[singularOf(words[i])], words[i-1])
 }
@@ -118,7 +119,7 @@ func singularOf(w string) string {
 
 // mentionsSecret reports whether prose (a message, a description) asks for a secret.
 func mentionsSecret(text string) bool {
-	if strings.ContainsAny(text, "\u202d\u202e") { // shown in reverse
+	if strings.ContainsAny(text, "\u202d\u202e") { // these characters show text in reverse order
 		runes := []rune(text)
 		slices.Reverse(runes)
 		if mentionsSecret(strings.NewReplacer("\u202d", "", "\u202e", "").Replace(string(runes))) {

@@ -198,9 +198,8 @@ func (b *block) plain(names ...string) bool {
 	return true
 }
 
-// part returns the block as a part of the message. cut means that the answer may have ended inside
-// of the block. If the part is nil, the block is omitted, and the string is a warning with the
-// reason.
+// part returns the block as a part of the message. cut means that the answer may have ended inside of the block. If
+// part is nil, the block is omitted, and the string is a warning with the reason.
 func (b *block) part(cut bool) (*tenon.Part, string) {
 	switch b.kind {
 	case "text":
@@ -223,14 +222,15 @@ func (b *block) part(cut bool) (*tenon.Part, string) {
 		return b.call(cut)
 	}
 	raw := b.raw()
-	// Only pieces can make a block invalid: the event of its start was checked. Results of web searches are large.
+	// A block without deltas is valid, because its start event was checked. It is not checked again: results of web
+	// searches are large.
 	if len(b.grown) > 0 && !json.Valid(raw) || cut && b.find("input") != nil && !b.ended {
 		return nil, fmt.Sprintf("a %s block was cut off and is omitted", b.kind)
 	}
 	return &tenon.Part{Type: tenon.PartOpaque, Text: use(b.kind, raw), Wire: wire, Raw: raw}, ""
 }
 
-// use describes a block in which the provider uses one of its tools, or failed to.
+// use describes a block in which the provider used one of the provider's tools, or in which that use failed.
 func use(kind string, raw []byte) string {
 	switch kind {
 	case "server_tool_use", "mcp_tool_use":

@@ -30,7 +30,7 @@ func (b *block) citations(text string) []tenon.Citation {
 				x.URL = rawjson.String(v)
 			case "title", "document_title":
 				x.Title = rawjson.String(v)
-			case "source": // of a search result: an address, or a name
+			case "source": // of a search result; an address or a name
 				x.File = rawjson.String(v)
 			case "file_id":
 				x.File = rawjson.String(v)

@@ -120,7 +120,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	return b, nil
 }
 
-// appendOutput appends what the answer should be like: its schema, and the effort that it takes.
+// appendOutput appends the settings of the answer: its schema and its effort.
 func (m *Model) appendOutput(dst []byte, req *tenon.Request, effort string) []byte {
 	schema := m.quirks.TakesSchema(req) && model.IsStrict(req.Output) // the API refuses other schemas
 	takes := m.cfg.TakesEffort(effort)
@@ -227,7 +227,7 @@ func encodeMessage(msg *tenon.Message, can support) []byte {
 				dst = append(dst, ',')
 			}
 			before := len(dst)
-			if role == "assistant" && p.Data != "" { // no answer of this wire has media
+			if role == "assistant" && p.Data != "" { // no answer on this wire contains media
 				dst = appendText(dst, model.Generated(p))
 			} else {
 				dst = appendPart(dst, p, nth, can)
@@ -249,7 +249,7 @@ func encodeMessage(msg *tenon.Message, can support) []byte {
 // appendPart appends the block of a part, or nothing if the part has no form on this wire.
 func appendPart(dst []byte, p *tenon.Part, index int, can support) []byte {
 	if p.Type == tenon.PartText && strings.TrimSpace(p.Text) == "" {
-		return dst // the API refuses blank text blocks, but may send them
+		return dst // the API refuses blank text blocks, although its answers may contain them
 	}
 	if p.Wire == wire && len(p.Raw) > 0 {
 		return append(dst, p.Raw...)
@@ -386,8 +386,8 @@ func appendResult(dst []byte, r *tenon.ToolResult, index int, can support) []byt
 	return append(dst, "]}"...)
 }
 
-// EncodeRequest returns a request in this wire format, as for the named model without prompt
-// caching. Package record uses this form for requests of models without a wire format.
+// EncodeRequest returns a request in this wire format, as for the named model without prompt caching. Package record
+// uses it to write requests of models that have no wire format.
 func EncodeRequest(name string, req *tenon.Request) (json.RawMessage, error) {
 	cfg := model.Config{Provider: "anthropic", Model: name, BaseURL: "http://localhost"}
 	b, err := newModel(cfg.WithDefaults()).body(req)

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// bridge is a short answer between the results of a turn and a question.
+// bridge is a short answer of the model that is inserted between the results of a turn and a message of the user.
 const bridge = `]},{"role":"assistant","content":[{"text":"I have the results."}]},{"role":"user","content":[`
 
 const cachePoint = `{"cachePoint":{"type":"default"}}`
@@ -22,7 +22,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	req = model.Offer(m.cfg.Fill(req))
 	tools, form := req.Tools, &m.form
 	if m.cfg.ToolMode == model.ToolsNone || req.ToolChoice == "none" {
-		tools = nil // the API has no such choice
+		tools = nil // the API has no tool choice "none"
 	}
 	if len(tools) == 0 {
 		form = &m.flat // the API refuses calls and results in a request without tools
@@ -53,7 +53,8 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	return b, nil
 }
 
-// addMessages adds the messages. The API wants the roles to alternate, so neighbours of one role become one message.
+// addMessages adds the messages. The API requires alternating roles, so consecutive messages with the same role become
+// one message.
 func (m *Model) addMessages(b *model.Body, form *model.Form, msgs []*tenon.Message) error {
 	open := ""
 	for i, msg := range msgs {
@@ -93,7 +94,7 @@ func (m *Model) addMessages(b *model.Body, form *model.Form, msgs []*tenon.Messa
 	return nil
 }
 
-// appendSettings appends the members that are no content.
+// appendSettings appends the members for settings: all that do not depend on the conversation.
 func (m *Model) appendSettings(dst []byte, req *tenon.Request) []byte {
 	dst = append(dst, `"inferenceConfig":{"maxTokens":`...)
 	dst = strconv.AppendInt(dst, int64(cmp.Or(max(req.MaxTokens, 0), m.cfg.MaxTokens)), 10)
@@ -103,7 +104,7 @@ func (m *Model) appendSettings(dst []byte, req *tenon.Request) []byte {
 	return m.cfg.AddSettings(append(dst, m.effort(req.Effort)...), wire, req, &req.Sampling)
 }
 
-// effort returns the member for the effort that a model takes, which depends on its maker, with a comma before it.
+// effort returns the member for an effort, with a comma before it. Its form depends on the maker of the model.
 func (m *Model) effort(effort string) string {
 	if !m.cfg.TakesEffort(effort) {
 		return ""
@@ -152,12 +153,13 @@ func (m *Model) encodeTools(tools []tenon.Tool) []byte {
 	return dst
 }
 
-// encode returns the blocks of a message, each with a comma before it. If flat, calls and results are texts.
+// encode returns the blocks of a message, each with a comma before it. If flat is true, calls and results become text
+// blocks.
 func (m *Model) encode(msg *tenon.Message, flat bool) []byte {
 	msg = msg.AsUser()
 	reasons := func(p tenon.Part) bool { return p.Type == tenon.PartThinking || p.Type == tenon.PartOpaque }
 	if !slices.ContainsFunc(msg.Parts, func(p tenon.Part) bool { return !reasons(p) }) {
-		return nil // the API treats an answer of nothing but reasoning as the beginning of the next answer
+		return nil // the API treats an answer with only reasoning as the beginning of the next
 	}
 	var dst []byte
 	nth := 0 // index among the calls or among the results
@@ -187,7 +189,7 @@ func (m *Model) encode(msg *tenon.Message, flat bool) []byte {
 			}
 		}
 	}
-	if document && !text { // the API refuses a document without a text
+	if document && !text { // the API refuses a document if the message has no text
 		dst = appendText(append(dst, ','), "The document.")
 	}
 	return dst
@@ -236,7 +238,7 @@ func appendText(dst []byte, s string) []byte {
 	return append(rawjson.AppendString(dst, s), '}')
 }
 
-// appendContent appends a block of a user or of a result.
+// appendContent appends a content block of a user message or of a tool result.
 func (m *Model) appendContent(dst []byte, c tenon.Content) []byte {
 	if r, _ := model.RemoteOf(c); strings.HasPrefix(r.URL, "s3://") && r.Format() != "" && r.Kind != model.RemoteAudio {
 		dst = append(dst, `{"`+r.Kind+`":{"format":`...)
@@ -298,7 +300,7 @@ func (m *Model) appendResult(dst []byte, r *tenon.ToolResult, index int) []byte 
 }
 
 // safeID converts the call id of another provider to an id that this API accepts: at most 64 letters, digits,
-// underscores and hyphens. Ids that are too long keep their end, which differs more often than their beginning.
+// underscores and hyphens. It shortens a long id at the beginning, because the ends of ids differ more often.
 func safeID(id string, index int) string {
 	if id == "" {
 		return "call_" + strconv.Itoa(index)

@@ -13,7 +13,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// The parts of a frame: the lengths of the frame and of its headers and their sum, headers, payload, the sum of all.
+// The parts of a frame: the lengths of the frame and of its headers, the checksum of these lengths, the headers, the
+// payload, and the checksum of the frame.
 const (
 	preludeSize = 12
 	sumSize     = 4
@@ -69,7 +70,8 @@ func (f *frames) next() ([]byte, error) {
 	return f.out, nil
 }
 
-// plain returns the letters and digits of a name, and a leading mark. Names of events have no others.
+// plain returns the letters and digits of a name, and its leading mark if there is one. Names of events contain only
+// these characters.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '!' {
@@ -121,7 +123,7 @@ func (f *frames) read() (headers, payload []byte, err error) {
 	return body[:head], body[head:], nil
 }
 
-// damaged is the failure of a frame with a wrong sum. A retry may help.
+// damaged is the failure of a frame with a wrong checksum. A retry may help.
 func damaged(part string) *model.Failure {
 	f := model.CutOff("")
 	f.Message = "the answer was damaged on its way: the " + part + " of a frame has a wrong check sum"

@@ -178,7 +178,7 @@ func fails(err error) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 }
 
-// ownBase returns the address of the table of providers.
+// ownBase returns the address of Bedrock in the table of providers.
 func ownBase() string {
 	p, _ := model.Lookup("bedrock")
 	return p.BaseURL
@@ -187,7 +187,8 @@ func ownBase() string {
 // escape escapes the id of a model as one segment of a path, as AWS's own clients do.
 func escape(id string) string { return strings.ReplaceAll(url.PathEscape(id), ":", "%3A") }
 
-// parse reads an answer. Models of OpenAI count cached tokens in inputTokens, too; all others count them apart.
+// parse reads an answer. For models of OpenAI, the count inputTokens includes the cached tokens. For all other models
+// it does not.
 func (m *Model) parse(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
 	r, err := Parse(next, emit)
 	if err == nil && r.Usage != nil && strings.Contains(m.cfg.Model, "openai.") {

@@ -98,10 +98,10 @@ func (a *answer) event(name string, payload []byte) error {
 	case "converse":
 		a.document(payload)
 	}
-	return nil // messageStart and unknown events have nothing to keep
+	return nil // the parser needs nothing of messageStart and of unknown events
 }
 
-// exception returns the failure for an exception in a stream. Its name has a small first letter.
+// exception returns the failure for an exception in a stream. Its name begins with a lower-case letter.
 func exception(kind string, payload []byte) error {
 	if kind == "" {
 		kind = "error"
@@ -165,7 +165,7 @@ func (a *answer) delta(b *block, kind string, v []byte) {
 		if len(b.cited) < maxCited {
 			b.cited = append(b.cited, bytes.Clone(v))
 		}
-	case "citationsContent": // of Converse: texts and their citations
+	case "citationsContent": // in Converse: texts with their citations
 		for c := range rawjson.Elements(rawjson.Field(v, "content")) {
 			a.delta(b, "text", rawjson.Field(c, "text"))
 		}
@@ -291,7 +291,8 @@ func (a *answer) response() *tenon.Response {
 	return r
 }
 
-// reasoning returns the part of a reasoning block. It is sent back with its signature; a truncated one is not.
+// reasoning returns the part of a reasoning block. A complete block is sent back with its signature. A truncated block
+// is not sent back.
 func (b *block) reasoning(cut bool) tenon.Part {
 	p := tenon.Part{Type: tenon.PartThinking, Text: b.text.String(), Wire: wire}
 	switch {
@@ -301,7 +302,7 @@ func (b *block) reasoning(cut bool) tenon.Part {
 		raw := rawjson.AppendString([]byte(`{"reasoningContent":{"reasoningText":{"text":`), p.Text)
 		raw = rawjson.AppendString(append(raw, `,"signature":`...), b.signature)
 		p.Raw = append(raw, "}}}"...)
-	case !cut && p.Text != "": // models that sign nothing take their reasoning back as it is
+	case !cut && p.Text != "": // the model signs nothing, so its reasoning is sent back unsigned
 		raw := rawjson.AppendString([]byte(`{"reasoningContent":{"reasoningText":{"text":`), p.Text)
 		p.Raw = append(raw, "}}}"...)
 	}

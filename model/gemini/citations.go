@@ -12,8 +12,9 @@ import (
 const maxChunks = 1024
 
 // cite adds the citations of the answer to its text parts: the sources of grounding, and the passages that the model
-// recites. Their positions are bytes of the whole text. A stream splits it into other parts than the metadata counts,
-// so a text in the metadata is looked up.
+// recites. The positions of citations are byte offsets in the whole text. In a streamed answer, the parts counted by
+// the metadata differ from the received parts. So if the metadata contains the cited text, the position is found by
+// searching for that text.
 func (a *answer) cite(parts []tenon.Part) {
 	if a.grounding == nil && a.cited == nil {
 		return
@@ -47,7 +48,8 @@ func (a *answer) cite(parts []tenon.Part) {
 	}
 }
 
-// place adds a citation to the part in which its text begins. A citation of no text goes to the last part.
+// place adds a citation to the part in which the cited text begins. A citation without a position is added to the last
+// text part.
 func place(parts []tenon.Part, last int, x tenon.Citation) {
 	if x.End == 0 {
 		parts[last].Citations = append(parts[last].Citations, x)
@@ -68,8 +70,8 @@ func place(parts []tenon.Part, last int, x tenon.Citation) {
 	}
 }
 
-// ground reads groundingMetadata: sources, and the texts that they support. Without such texts, the sources are
-// citations of no text.
+// ground reads groundingMetadata: sources, and the texts that they support. If there are no such texts, the citations
+// have no position.
 func (a *answer) ground(c *model.Citations, text string) {
 	var chunks []tenon.Citation
 	var supports []byte
@@ -106,7 +108,7 @@ func (a *answer) ground(c *model.Citations, text string) {
 	}
 }
 
-// groundingChunk reads a source: of the web, of a store of documents, or of a map.
+// groundingChunk reads a source: a web page, an entry of a document store, or a place on a map.
 func groundingChunk(chunk []byte) (x tenon.Citation) {
 	for _, source := range rawjson.Fields(chunk) {
 		for k, v := range rawjson.Fields(source) {
@@ -125,7 +127,7 @@ func groundingChunk(chunk []byte) (x tenon.Citation) {
 	return x
 }
 
-// segment returns the bytes of a text that a source supports, 0 and 0 if they are not known.
+// segment returns the byte range of a text that a source supports. It returns 0, 0 if the range is not known.
 func segment(raw []byte, text string, from int) (start, end int) {
 	quoted := ""
 	for k, v := range rawjson.Fields(raw) {

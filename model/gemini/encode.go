@@ -146,7 +146,7 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 	c := tenon.ParseChoice(req.ToolChoice)
 	if c.Forces() {
 		dst = append(dst, `ANY","allowedFunctionNames":[`...)
-	} else { // with AUTO, the list is refused; VALIDATED leaves it to the model whether it calls
+	} else { // the API refuses the list with AUTO; with VALIDATED the model need not call
 		dst = append(dst, `VALIDATED","allowedFunctionNames":[`...)
 	}
 	for i, name := range c.Names {

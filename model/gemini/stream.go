@@ -187,12 +187,12 @@ func (a *answer) part(raw []byte) error {
 	return nil
 }
 
-// inline handles generated data: an image or audio. It is sent back with its signature.
+// inline handles a generated image or audio. It is sent back with its signature.
 func (a *answer) inline(raw, data []byte) {
 	mime := rawjson.String(rawjson.Field(data, "mimeType"))
 	p := a.media.Add(mime, rawjson.String(rawjson.Field(data, "data")), wire,
 		model.SetMember(nil, raw, []byte(`""`), "inlineData", "data"))
-	if p == nil { // it is sent back all the same
+	if p == nil { // the part is sent back in any case
 		a.parts = append(a.parts, &part{kind: tenon.PartOpaque, raw: bytes.Clone(raw)})
 		return
 	}
@@ -263,7 +263,7 @@ func (a *answer) call(raw, call []byte) error {
 			}
 		}
 		if name == "" && args == nil && pieces == nil {
-			return nil // the end of a call that is complete already
+			return nil // ends a call that is already complete
 		}
 		a.parts = append(a.parts, p)
 		a.calls++

@@ -35,7 +35,7 @@ func assistant(msg *tenon.Message) []byte {
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
 		thought = thought || p.Type == tenon.PartThinking && p.Wire == wire
-		if text == "" && p.Data != "" { // the API takes no media in answers
+		if text == "" && p.Data != "" { // the API accepts no media in answers
 			text = model.Generated(p)
 		}
 	}
@@ -94,8 +94,8 @@ func (e encoder) results(msg *tenon.Message) []byte {
 	return e.user(dst, more)
 }
 
-// result returns the text of a result, and its images for the following user message: the templates of most models
-// ignore images of results.
+// result returns the text of a result, and the images that follow in a user message, because the templates of most
+// models ignore images of results.
 func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Part) {
 	var media []tenon.Part
 	texts := make([]string, 0, len(r.Content))
@@ -120,7 +120,7 @@ func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Part) {
 	return text, media
 }
 
-// media returns the base64 data of an image, or of audio if the model takes it. Both are elements of "images"
+// media returns the base64 data of an image, or of audio if the model accepts audio. Both are elements of "images"
 // (openai/openai.go, input_audio).
 func (e encoder) media(c tenon.Content) (data string, ok bool) {
 	if _, data, ok = model.ImageOf(c); ok {

@@ -60,7 +60,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 		Parse: func(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
 			return parse(next, emit, most)
 		}}
-	if !m.cfg.APIKey.IsZero() { // of ollama.com, or of a proxy
+	if !m.cfg.APIKey.IsZero() { // the key of ollama.com or of a proxy
 		x.Key = func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }
 	}
 	return m.client.Generate(ctx, x)
@@ -74,8 +74,8 @@ func (m *Model) mostTokens(req *tenon.Request) int {
 	return m.cfg.MaxTokens
 }
 
-// body builds the request. Members that change least come first. The API has no tool choice: tools that may not be
-// called are not offered, and a forced call cannot be expressed.
+// body builds the request. Members that change least come first. The API has no tool choice. Tools that may not be
+// called are omitted from the request. A forced call cannot be expressed.
 func (m *Model) body(req *tenon.Request, most int) (*model.Body, error) {
 	req = model.Offer(m.cfg.Fill(req))
 	tools := m.offered(req)

@@ -18,8 +18,8 @@ func Parse(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, err
 	return parse(next, emit, 0)
 }
 
-// parse reads the lines of an answer of at most so many tokens; 0 is unknown. The answer is complete after the line
-// with "done".
+// parse reads the lines of an answer. most is the limit of the answer's tokens, or 0 if it is unknown. The answer is
+// complete after the line with "done".
 func parse(next model.Events, emit func(tenon.Delta) bool, most int) (*tenon.Response, error) {
 	a := answer{emit: emit, most: most}
 	for {
@@ -154,7 +154,7 @@ func (a *answer) call(c []byte) {
 		out.ID = fmt.Sprintf("%s_%d", tenon.NewID("call", time.Now()), len(a.calls))
 	}
 	args := rawjson.Field(function, "arguments")
-	if rawjson.StringBody(args) != nil { // servers that imitate the API
+	if rawjson.StringBody(args) != nil { // a text, sent by servers that imitate the API
 		model.SetArguments(out, rawjson.String(args))
 	} else {
 		model.SetArguments(out, string(args))
@@ -192,7 +192,7 @@ func (a *answer) response() *tenon.Response {
 	return r
 }
 
-// stop maps the done_reason. An answer that ends before its own limit has filled the context.
+// stop maps the done_reason. If an answer was cut off before its limit, the context is full.
 func (a *answer) stop() tenon.StopReason {
 	switch a.reason {
 	case "length":

@@ -112,7 +112,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	h = append(h, `,"messages":[`...)
 	if req.System != "" {
 		h = append(h, `{"role":"system","content":`...)
-		if q.CacheMarks { // tools and system prompt are the prefix that all turns of a run share
+		if q.CacheMarks { // tools and system prompt are the same in all turns of a run
 			h = append(rawjson.AppendString(append(h, `[{"type":"text","text":`...), req.System),
 				`,"cache_control":{"type":"ephemeral"}}]}`...)
 		} else {
@@ -127,7 +127,8 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	return b, nil
 }
 
-// appendSerial appends that an answer has at most one call. The API refuses the member without tools.
+// appendSerial appends the member that limits an answer to one call. It appends nothing without tools, because the API
+// refuses the member then.
 func appendSerial(dst []byte, cfg model.Config, req *tenon.Request) []byte {
 	if !req.Serial || len(req.Tools) == 0 || cfg.ToolMode == model.ToolsNone {
 		return dst
@@ -169,7 +170,7 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 	return append(dst, "]}}"...)
 }
 
-// mode returns OpenAI's word for the mode of a tool choice.
+// mode returns OpenAI's name of a tool choice's mode.
 func mode(c tenon.Choice) string {
 	if c.Forces() {
 		return "required"

@@ -40,7 +40,8 @@ func (e encoder) message(msg *tenon.Message) ([]byte, error) {
 	return e.user(nil, msg.AsUser()), nil
 }
 
-// bridge returns a short assistant message for servers that accept a user message only after one.
+// bridge returns a short assistant message. Some servers accept a user message after tool results only if such a
+// message is between them.
 func (e encoder) bridge() []byte {
 	if !e.quirks.BridgeResults {
 		return nil
@@ -59,7 +60,7 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 		dst = rawjson.AppendString(dst, text)
 	case len(calls) > 0:
 		dst = append(dst, `,"content":null`...)
-	default: // media that no text goes with
+	default: // media without a text
 		for i := range msg.Parts {
 			if p := &msg.Parts[i]; p.Data != "" {
 				dst = rawjson.AppendString(append(dst, `,"content":`...), model.Generated(p))

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// The parts of a chat completion that are neither text nor calls: citations, images and audio.
+// This file handles the parts of a chat completion that are neither text nor calls: citations, images and audio.
 
 // maxAnnotations bounds the annotations that an answer keeps until its end.
 const maxAnnotations = 1024
@@ -33,7 +33,8 @@ func (a *answer) speech(v []byte) {
 // maxAudio bounds the base64 of generated audio.
 const maxAudio = 48 << 20
 
-// generated returns the parts of images and audio. Audio in a stream has no header: it is pcm16, as OpenAI streams it.
+// generated returns the parts of images and audio. Streamed audio has no header. It is pcm16, the only format that
+// OpenAI streams.
 func (a *answer) generated() []tenon.Part {
 	if len(a.audio) > 0 {
 		joined, ok := joinBase64(a.audio)
@@ -69,7 +70,7 @@ func joinBase64(b []byte) (string, bool) {
 	return base64.StdEncoding.EncodeToString(data), true
 }
 
-// cited returns the citations of the text.
+// cited returns the citations of the text of a chat completion.
 func (a *answer) cited(text string) []tenon.Citation {
 	if a.annotations == nil && a.sources == nil && a.results == nil {
 		return nil
@@ -78,7 +79,7 @@ func (a *answer) cited(text string) []tenon.Citation {
 	for _, x := range a.annotations {
 		c.Annotation(x, text, 0)
 	}
-	if a.results != nil { // the same sources as in citations, with titles
+	if a.results != nil { // these are the sources of citations, but with titles
 		c.SourceList(a.results)
 	} else if len(a.annotations) == 0 {
 		c.SourceList(a.sources)
@@ -111,10 +112,10 @@ func (a *output) cited(raw []byte, text string) []tenon.Citation {
 	return list.In(text)
 }
 
-// imageItem is the kind of an item with a generated image.
+// imageItem is the type of an item with a generated image.
 const imageItem = "image_generation_call"
 
-// image returns the part of a generated image. Its item is sent back with the image.
+// image returns the part of a generated image. The item is sent back together with the image.
 func (a *output) image(raw []byte) *tenon.Part {
 	var data, format string
 	for k, v := range rawjson.Fields(raw) {
@@ -135,13 +136,13 @@ func (a *output) image(raw []byte) *tenon.Part {
 	p := a.media.Add(mime, data, model.WireResponses, model.SetMember(nil, raw, []byte(`""`), "result"))
 	a.warnings = append(a.warnings, a.media.Warnings...)
 	a.media.Warnings = nil
-	if p == nil { // it is sent back all the same
+	if p == nil { // the item is sent back in any case
 		return &tenon.Part{Type: tenon.PartOpaque, Wire: model.WireResponses, Raw: raw}
 	}
 	return p
 }
 
-// use describes an item in which the provider uses one of its tools.
+// use describes an item in which the provider used one of the provider's tools.
 func use(kind string, raw []byte) string {
 	var name string
 	var input []byte

@@ -34,9 +34,9 @@ func (e items) message(msg *tenon.Message) ([]byte, error) {
 	return e.user(nil, msg.AsUser().Parts), nil
 }
 
-// assistant sends the items of an answer back unchanged and in order. The provider refuses an item
-// without the reasoning that its id refers to. So if a thought cannot be sent back because it is
-// not encrypted, the other items of the turn are sent without their ids.
+// assistant sends the items of an answer back unchanged and in order. An item may refer to a reasoning item by its id,
+// and the provider refuses it if that reasoning is missing. So if a thought cannot be sent back because it is not
+// encrypted, assistant sends the other items of the turn without their ids.
 func (e items) assistant(msg *tenon.Message) []byte {
 	whole := true
 	for i := range msg.Parts {
@@ -144,7 +144,7 @@ func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
 	return append(dst, ']')
 }
 
-// media reports whether a block is sent as an image or a file and not as text.
+// media reports whether a block is sent as an image or a file. All other blocks are sent as text.
 func (e items) media(c tenon.Content) bool {
 	_, _, image := model.ImageOf(c)
 	_, _, document := model.DocumentOf(c)

@@ -119,7 +119,7 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 		b.Add(append(h, `,"tools":`...))
 		list := m.encodeTools(req)
 		b.Add(list[:len(list)-1])
-		if len(list) == 2 && len(hosted) > 0 { // all tools are in results of searches
+		if len(list) == 2 && len(hosted) > 0 { // all tools are in results of tool searches
 			hosted = hosted[1:]
 		}
 		h = append(hosted, ']')
@@ -169,8 +169,8 @@ func appendResponsesChoice(dst []byte, req *tenon.Request) []byte {
 	return append(dst, "]}"...)
 }
 
-// encodeFlatTools encodes the tools. It writes strict explicitly, because the default is true,
-// which refuses schemas with optional arguments.
+// encodeFlatTools encodes the tools. It always writes strict, because the default is true, and a strict schema may not
+// have optional arguments.
 func encodeFlatTools(tools []tenon.Tool) []byte {
 	dst := []byte{'['}
 	for i := range tools {

@@ -44,10 +44,10 @@ func parseResponses(next model.Events, a *output) (*tenon.Response, error) {
 type output struct {
 	emit    func(tenon.Delta) bool
 	stopped bool   // the consumer stopped
-	finder  string // the tool for which tool searches are calls; "" ignores searches
+	finder  string // tool that represents tool searches; "": they are ignored
 
 	id, model string
-	items     map[int]*item // by output_index, because some servers change ids between events
+	items     map[int]*item // by output_index, because some servers change the id of an item between events
 	status    string        // status of the response
 	reason    string        // why the response is incomplete
 	usage     *tenon.Usage
@@ -59,8 +59,8 @@ type output struct {
 	warnings  []string
 }
 
-// item is an output item under construction. The final item decides; the pieces are for streaming,
-// and for items that are cut off.
+// item is an output item under construction. Its final event contains the whole item, which replaces the pieces. The
+// pieces are for streaming, and for items that are cut off.
 type item struct {
 	index     int
 	kind      string
@@ -191,7 +191,7 @@ func (a *output) begun(it *item, object []byte) {
 	}
 }
 
-// ended handles a complete item. It sends the text that no piece contained.
+// ended handles a complete item. It emits the text that was not part of any piece.
 func (a *output) ended(it *item, object []byte) {
 	it.raw = bytes.Clone(object)
 	sent := rawjson.DecodeBody(it.text)
@@ -295,7 +295,7 @@ func (a *output) response() *tenon.Response {
 	return r
 }
 
-// part returns an item as a part of the message, or nil if the item is omitted.
+// part returns an item as a part of the message. It returns nil if the item is omitted.
 func (a *output) part(it *item) *tenon.Part {
 	whole := len(it.raw) > 0
 	switch it.kind {

@@ -73,13 +73,13 @@ type answer struct {
 	usage     *tenon.Usage
 	cost      *tenon.USD // the cost that the server reports (OpenRouter, Avian)
 	warnings  []string
-	// annotations are OpenAI's, at the text. sources and results are lists of sources beside the answer: the last one
-	// of each counts, because some servers send it with each chunk.
+	// annotations are OpenAI's annotations of the text. sources and results are lists of sources for the whole answer.
+	// Only the last list counts, because some servers send the list again with each chunk.
 	annotations      [][]byte
 	sources, results []byte
 	media            model.Media
 	audio            []byte // base64, in pieces
-	spoken           []byte // the string bodies of its transcript
+	spoken           []byte // the string bodies of the audio's transcript
 	probs            model.Logprobs
 }
 
@@ -131,7 +131,7 @@ func (a *answer) chunk(data []byte) error {
 			if !rawjson.IsNull(v) {
 				failure = v
 			}
-		case "object": // {"object":"error","message":…}: Mistral, vLLM
+		case "object": // an error object of Mistral or vLLM: {"object":"error","message":…}
 			if string(v) == `"error"` {
 				failure = v
 			}
@@ -151,7 +151,7 @@ func (a *answer) choice(c []byte) {
 		switch string(k) {
 		case "index":
 			if n, ok := rawjson.Int(v); ok && n != 0 {
-				return // the request asks for one choice
+				return // the request asks for only one choice
 			}
 		case "delta", "message":
 			a.delta(v)
@@ -169,7 +169,7 @@ func (a *answer) choice(c []byte) {
 }
 
 func (a *answer) delta(d []byte) {
-	var shown bool // the same reasoning may occur in two members; send it once
+	var shown bool // the same reasoning may occur in two members; emit it once
 	for k, v := range rawjson.Fields(d) {
 		if rawjson.IsNull(v) {
 			continue
@@ -266,9 +266,8 @@ func (a *answer) call(c []byte) {
 	a.piece(index, id, function)
 }
 
-// piece adds a piece to the call with the index, or begins a call. Some servers omit the index,
-// start at 1, or use one index for several complete calls. So a new id with a name means a new
-// call, whatever the index.
+// piece adds a piece to the call with the index, or begins a call. Some servers omit the index, start at 1, or use one
+// index for several complete calls. So a new id together with a name begins a new call, even if the index is in use.
 func (a *answer) piece(index int, id string, function []byte) {
 	var name string
 	var args []byte
@@ -415,9 +414,9 @@ func (a *answer) thought() *tenon.Part {
 	return p
 }
 
-// readUsage reads the counts. Members of single servers: prompt_cache_hit_tokens (DeepSeek), cache_write_tokens
-// (OpenRouter), cache_creation_input_tokens and cache_read_input_tokens (gateways in front of Anthropic, which count
-// them in prompt_tokens), reasoning_tokens beside the others (Perplexity).
+// readUsage reads the counts. Some members occur only at some servers: prompt_cache_hit_tokens (DeepSeek),
+// cache_write_tokens (OpenRouter), cache_creation_input_tokens and cache_read_input_tokens (gateways in front of
+// Anthropic, which include them in prompt_tokens), and reasoning_tokens next to the other counts (Perplexity).
 func readUsage(v []byte) *tenon.Usage {
 	u := &tenon.Usage{}
 	var hit, total int
@@ -446,13 +445,13 @@ func readUsage(v []byte) *tenon.Usage {
 		}
 	}
 	u.CacheRead = max(u.CacheRead, hit)
-	if u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning { // xAI bills reasoning beside completion_tokens
+	if u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning { // xAI does not count reasoning in completion_tokens
 		u.Output += u.Reasoning
 	}
 	return u
 }
 
-// stopReason maps the finish_reason. Some servers end a turn with calls with "stop", so calls take
+// stopReason maps the finish_reason. Some servers end a turn with calls with the reason "stop", so calls take
 // precedence over most reasons.
 func stopReason(raw string, calls, tried int, refused bool) tenon.StopReason {
 	switch {

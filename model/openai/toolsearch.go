@@ -37,7 +37,7 @@ func appendSearchCall(dst []byte, c *tenon.ToolCall) []byte {
 	return append(model.AppendArguments(dst, c), '}')
 }
 
-// found appends the result of a search: the definitions of the found tools in the request.
+// found appends the result of a search: the definitions of the tools of the request that the search found.
 func (e items) found(dst []byte, r *tenon.ToolResult) []byte {
 	dst = append(dst, `,{"type":"tool_search_output","execution":"client","status":"completed","call_id":`...)
 	dst = rawjson.AppendString(dst, strings.TrimPrefix(r.ID, searchPrefix))
@@ -92,7 +92,7 @@ func (m *Responses) encodeTools(req *tenon.Request) []byte {
 		}
 		return append(dst, ']')
 	}
-	if !all { // another model found some of them, so the encoding depends on more than the list
+	if !all { // another model found some of them, so they depend on the conversation
 		return encode(req.Tools)
 	}
 	return m.tools.Get(req.Tools, encode)

@@ -27,8 +27,8 @@ type conversation struct {
 	mark     *tenon.Part      // the opaque part of a script in the last step
 }
 
-// offer returns the request as a prompt can say it: only the tools that its choice lists, and no system messages in
-// mid-conversation.
+// offer returns the request in the form that a prompt can express: with only the tools that the tool choice lists, and
+// without system messages in the middle of the conversation.
 func offer(req *tenon.Request) *tenon.Request {
 	req = model.Offer(req)
 	isSystem := func(m *tenon.Message) bool { return m.Role == tenon.RoleSystem }
@@ -116,7 +116,7 @@ func (c *conversation) take(messages []*tenon.Message) {
 				}
 				c.steps = append(c.steps, step(thought, "", "", text, ""))
 			} else if len(m.Calls()) == 0 {
-				if text := strings.TrimSpace(thought + "\n" + m.Text()); text != "" { // cut off, or a pause
+				if text := strings.TrimSpace(thought + "\n" + m.Text()); text != "" { // a cut-off answer, or a pause
 					c.steps = append(c.steps, step(oneLine(text), "", "", "", ""))
 				}
 			}
@@ -155,8 +155,8 @@ func argumentsOf(c *tenon.ToolCall) string {
 	return strings.ReplaceAll(string(model.AppendArguments(nil, c)), "\n", " ")
 }
 
-// markOf returns the opaque part that names the step of a script. It is the only opaque part that
-// is sent back: the parts of other wires refer to messages that the prompt replaces.
+// markOf returns the opaque part of a scripted answer, which names the step of the script. No other opaque part is sent
+// back: the opaque parts of other wires refer to messages that the prompt replaces.
 func markOf(m *tenon.Message) *tenon.Part {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.Type == tenon.PartOpaque && p.Wire == model.WireScript {

@@ -2,8 +2,8 @@ package react
 
 import "strings"
 
-// The words of markers in other spellings than [Parser]'s, in lower case. Sources: the ReAct paper (Thought 1:), the
-// prompts of LangChain (Action Input), LlamaIndex and Qwen-Agent, and replies of small models.
+// words maps other spellings of the markers of [Parser] to these markers, in lower case. Sources: the ReAct paper
+// (Thought 1:), the prompts of LangChain (Action Input), LlamaIndex and Qwen-Agent, and replies of small models.
 var words = []struct{ mark, words string }{
 	{markThought, "thought"}, {markThought, "thoughts"}, {markThought, "thinking"}, {markThought, "reasoning"},
 	{markAnswer, "final answer"}, {markAnswer, "final response"}, {markAnswer, "finalanswer"},
@@ -16,9 +16,10 @@ var words = []struct{ mark, words string }{
 	{markObservation, "observation"}, {markObservation, "observations"},
 }
 
-// marker returns the marker at the beginning of a line and the rest of the line. It counts in any case, after a bullet,
-// a number, a heading sign or a quotation sign, in bold or italic, with a number behind the words (Thought 1:), and
-// with white space before the colon. A line that is bold or a heading as a whole needs no colon.
+// marker returns the marker at the beginning of a line and the rest of the line. The case of letters does not matter. A
+// bullet, a number, a heading sign or a quotation sign may precede the marker. The marker may be bold or italic, and a
+// number may follow its words (Thought 1:), or white space before the colon. A line that is entirely bold, or a
+// heading, needs no colon.
 func marker(line string) (mark, rest string) {
 	s, title := strings.TrimSpace(line), false
 	s = strings.TrimSpace(strings.TrimLeft(s, ">"))

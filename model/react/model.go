@@ -36,7 +36,7 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
 	if len(req.Tools) == 0 && !hasSteps(req.Messages) {
-		return m.inner.Generate(ctx, asked) // nothing in the request suggests steps
+		return m.inner.Generate(ctx, asked) // without steps, the request needs no prompt
 	}
 	return func(yield func(tenon.Delta, error) bool) {
 		r := &reply{last: len(req.Tools) == 0 || req.ToolChoice == "none", number: len(req.Messages), tools: req.Tools}
@@ -84,7 +84,7 @@ func hasSteps(messages []*tenon.Message) bool {
 	return false
 }
 
-// reply is an answer under construction.
+// reply is the reply of the model, while it is converted to a step.
 type reply struct {
 	last   bool // no tools are available, so text that is not a step is the answer
 	number int  // the number of the message, for the id of its call
@@ -94,7 +94,7 @@ type reply struct {
 	hide    textcall.Thinking
 	text    strings.Builder
 	pending []tenon.Delta
-	mused   bool // thinking of the model's own precedes the thought
+	mused   bool // the model's native thinking precedes the thought
 
 	thought, answer strings.Builder // the streamed thoughts and answer
 	call            string          // the streamed call
@@ -203,7 +203,7 @@ func (r *reply) response(from *tenon.Response) *tenon.Response {
 		if step.Answer != "" {
 			add(tenon.Part{Type: tenon.PartText, Text: step.Answer})
 		}
-	case cut && !whole: // the answer was cut off, so a parse error would be wrong
+	case cut && !whole: // not a parse error, because the answer was cut off
 	case err != nil:
 		f := failure{Error: err.Error(), Reply: excerpt([]byte(from.Message.Text())), Hint: reading.Hint}
 		raw, _ := json.Marshal(f) // strings always encode

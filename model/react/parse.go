@@ -19,23 +19,23 @@ type Step struct {
 	Answer  string
 }
 
-// The markers. A marker counts only at the beginning of a line, after optional white space, and
-// only in this spelling, except for those in inputs.
+// The markers. A marker counts only at the beginning of a line, after optional white space. It counts only in this
+// spelling, except for the markers in inputs.
 const (
 	markThought     = "Thought:"
 	markAction      = "Action:"
 	markArgs        = "Args:"
-	markInput       = "Action Input:" // as other programs write Args:
+	markInput       = "Action Input:" // other programs' spelling of Args:
 	markArguments   = "Arguments:"
 	markPlainInput  = "Input:"
 	markParameters  = "Parameters:"
 	markAnswer      = "Final Answer:"
-	markObservation = "Observation:" // invented by the model; it ends an action
+	markObservation = "Observation:" // written by the model, which thereby ends an action
 	fence           = "```"
 )
 
-// inputs are the markers of arguments. After an action they count in other spellings, too, because without them the
-// call would be made with no arguments; see [spelled].
+// inputs are the markers of arguments. After an action, other spellings of them count, too; see [spelled]. Otherwise
+// the call would be made without the arguments.
 var inputs = []string{markArgs, markInput, markArguments, markPlainInput, markParameters}
 
 // place is the state of a parser.
@@ -129,7 +129,7 @@ func (p *Parser) Feed(chunk string) {
 	p.run(false)
 }
 
-// isBare reports whether the reply has an action and nothing that could be its arguments.
+// isBare reports whether the reply has an action and no text after it that could be its arguments.
 func (p *Parser) isBare() bool { return !p.wrote && !p.stray }
 
 // IsComplete reports whether the step is complete, although the reply may continue.
@@ -214,8 +214,8 @@ func (p *Parser) next(end bool) bool {
 	return p.text(end)
 }
 
-// mark returns the marker at the beginning of the line with its length there, or "". wait means that more text is
-// needed to decide.
+// mark returns the marker at the beginning of the line and its length. If there is none, it returns "". If wait is
+// true, more text is needed to decide.
 func (p *Parser) mark() (mark string, n int, wait bool) {
 	if !p.begin {
 		return "", 0, false

@@ -9,22 +9,22 @@ import (
 	"github.com/tenonhq/tenon/model/textcall"
 )
 
-// Reading is a reply that was read with all its tolerance.
+// Reading is a reply as [Read] understood it.
 type Reading struct {
 	Step
 	Hidden  string   // the text in thinking tags, which is never a step
-	Repairs []string // each difference between the reply's form and the form that was asked for
-	Hint    string   // with an error: the form, and the most similar tool
-	Nearest string   // the tool whose name is most similar to the one in the reply; "" if there is none
+	Repairs []string // differences from the form that the prompt asked for
+	Hint    string   // with an error: the expected form, and the most similar tool
+	Nearest string   // tool with the most similar name; may be ""
 }
 
 // form is the form of a step, for hints.
 const form = `write "Action: NAME" with the name of a tool and on the next line "Args: {"key": "value"}", ` +
 	`or "Final Answer: TEXT"`
 
-// Read reads a complete reply. A reply in the grammar of [Parser] is that step. Other replies are read in the forms
-// that small models write instead; see marker and package textcall. A tool never gets arguments that the model did not
-// write: a reply that is not understood completely is an error of code protocol.
+// Read reads a complete reply. A reply in the grammar of [Parser] is parsed as that grammar says. Other replies are
+// read in the forms that small models write instead; see marker and package textcall. A tool never gets arguments that
+// the model did not write: a reply that is not completely understood is an error of code protocol.
 func Read(text string, tools []tenon.Tool) (Reading, error) {
 	r := &read{tools: tools}
 	p := NewParser(func(string, string) {})
@@ -45,7 +45,7 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 	}
 	found, ferr := r.loose(visible)
 	if ferr != nil && whole.Final && first.from > 0 && !textcall.HasTag(text[:first.from]) {
-		return r.done(whole, nil) // the tag belongs to the answer
+		return r.done(whole, nil) // the tag is a part of the answer
 	}
 	var none *textcall.NoCallError
 	switch {
@@ -57,7 +57,7 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 			err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: %s: %s", none.Why, excerpt(p.head))
 		}
 	case err == nil && p.wrote && isName(step.Action), err == nil && step.Action == "":
-		return r.done(step, nil) // an unknown tool: the core says so
+		return r.done(step, nil) // the core reports an unknown tool
 	case err == nil && isName(step.Action) && p.isBare():
 		return r.done(step, nil)
 	case err == nil:
@@ -90,8 +90,8 @@ func (r *read) done(step Step, err error) (Reading, error) {
 	return r.Reading, err
 }
 
-// isPlain reports whether a reply is a step in the grammar of [Parser] that can be used as it is: it has no thinking
-// around the step, and an action has the name of a tool and explicit arguments.
+// isPlain reports whether a reply in the grammar of [Parser] can be used without changes. There must be no thinking
+// around the step, and an action must have the name of a tool and explicit arguments.
 func (r *read) isPlain(text string, p *Parser, step Step, err error) bool {
 	switch {
 	case err != nil, textcall.HasTag(text[:p.from]), textcall.EndsThinking(text[p.to:]):
@@ -108,10 +108,10 @@ func (r *read) isPlain(text string, p *Parser, step Step, err error) bool {
 	return ok && repair == "" && name == step.Action
 }
 
-// isName reports whether a text can be the name of a tool, so that the core can say that there is no such tool.
+// isName reports whether a text can be the name of a tool. The core then reports that there is no such tool.
 func isName(s string) bool { return s != "" && !strings.ContainsAny(s, " \t(){}[]<>\"'`=:;,*|") }
 
-// loose reads a reply without thinking in the other forms.
+// loose reads a reply without thinking in the other forms of a step.
 func (r *read) loose(text string) (Step, error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var step Step
@@ -298,7 +298,7 @@ func (r *read) args(step *Step, after, rest string) error {
 	}
 	text += "\n" + rest
 	object, n, repairs, err := textcall.Object(text)
-	if cut := untilStep(text); err != nil && len(cut) < len(text) { // the end may be missing before the next marker
+	if cut := untilStep(text); err != nil && len(cut) < len(text) { // the end of the object may be missing
 		text = cut
 		object, n, repairs, err = textcall.Object(text)
 	}
@@ -343,7 +343,8 @@ func isStep(line string) bool {
 	return mark != "" && mark != markArgs
 }
 
-// untilStep returns a text up to the first line after the first that ends an action.
+// untilStep returns the beginning of a text, up to the first line that ends an action. The first line of the text never
+// counts.
 func untilStep(text string) string {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '\n')
@@ -369,7 +370,7 @@ func hasThought(text string) bool {
 
 func joined(lines []string) string { return oneLine(strings.Join(lines, " ")) }
 
-// plainThought returns a text before a step as a thought, without its marker.
+// plainThought removes the marker from the text before a step, which is its thought.
 func plainThought(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {

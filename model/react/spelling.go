@@ -8,10 +8,10 @@ const bold = "**"
 // maxBlanks bounds the white space before a colon.
 const maxBlanks = 8
 
-// spelled returns the length of a marker at the beginning of b, 0 if there is none. words is the marker without its
-// colon. It counts in any case, with _ for a space, in bold with or without the colon, and with white space before the
-// colon. more means that b ends before that is decided; with a length it means that only the end of bold text may
-// follow.
+// spelled returns the length of a marker at the beginning of b, or 0 if there is none. words is the marker without its
+// colon. The case of letters does not matter, _ may replace a space, the marker may be bold with or without the colon,
+// and white space may precede the colon. If more is true, b is too short to decide. If more is true and n is not 0,
+// there is a marker, and only the end of bold text may follow.
 func spelled(b []byte, words string) (n int, more bool) {
 	opened, more := leads(b, bold)
 	if more {
@@ -58,7 +58,7 @@ func spelled(b []byte, words string) (n int, more bool) {
 	}
 }
 
-// leads reports whether b begins with a prefix. more means that b ends before that is decided.
+// leads reports whether b begins with a prefix. If more is true, b is too short to decide.
 func leads(b []byte, prefix string) (yes, more bool) {
 	return bytes.HasPrefix(b, []byte(prefix)), len(b) < len(prefix) && bytes.HasPrefix([]byte(prefix), b)
 }

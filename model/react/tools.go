@@ -12,8 +12,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// toolset contains the tools of a prompt: as values for templates, and as text that most templates
-// use.
+// toolset contains the tools of a prompt, as values for templates and as the text that most templates use.
 type toolset struct {
 	values []map[string]any
 	list   string
@@ -80,11 +79,11 @@ func describe(tools []tenon.Tool) *toolset {
 	return set
 }
 
-// wholeShape returns the shape of all arguments of a tool with the given number of properties, or "" if the properties
-// say it all.
+// wholeShape returns the shape of all arguments of a tool with the given number of properties. It returns "" if the
+// properties describe the arguments completely.
 func wholeShape(schema json.RawMessage, properties int) string {
 	rest := schema
-	if properties > 0 { // only what is described elsewhere
+	if properties > 0 { // only the keywords that the properties do not cover
 		var root map[string]json.RawMessage
 		if !slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf"},
 			func(key string) bool { return has(schema, key) }) || json.Unmarshal(schema, &root) != nil {
@@ -119,7 +118,7 @@ func (a argument) line() string {
 	return s + "\n"
 }
 
-// arguments returns the properties of a schema in order. An invalid schema has none.
+// arguments returns the properties of a schema in order. It returns nil for an invalid schema.
 func arguments(schema json.RawMessage) []argument {
 	if !json.Valid(schema) {
 		return nil
@@ -262,7 +261,7 @@ func alternatives(list json.RawMessage, shape func(json.RawMessage) string) stri
 	return strings.Join(parts, " | ")
 }
 
-// together joins the shapes of a list of schemas that all hold.
+// together joins the shapes of schemas that must all be met.
 func together(list json.RawMessage, shape func(json.RawMessage) string) string {
 	var parts []string
 	for v := range rawjson.Elements(list) {

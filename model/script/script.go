@@ -115,7 +115,8 @@ func (m *Model) position(msgs []*tenon.Message, ready func(Strings) bool) (conv,
 			break // the script has ended; a new question restarts it
 		}
 		if lastUser > i && next.Repeat == Forever && len(msgs[i].Calls()) == 0 {
-			// The run has ended, and the conversation never does: a new question may select another one.
+			// The conversation repeats its last step forever. Its run has ended, so a new question may select another
+			// conversation.
 			if c := m.selected(msgs[lastUser].Text(), ready); c >= 0 && c != mk.Conversation {
 				return c, 0, nil
 			}

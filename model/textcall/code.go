@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// readCode reads NAME({…}), NAME() and NAME(key=value, …), also within print(…), if the text is nothing else.
+// readCode reads NAME({…}), NAME() and NAME(key=value, …), also within print(…). The text must contain nothing else.
 func readCode(text string, tools []tenon.Tool) (Call, error) {
 	text = strings.TrimSuffix(strings.TrimSpace(text), ";")
 	if inner, ok := strings.CutPrefix(text, "print("); ok && strings.HasSuffix(inner, ")") {
@@ -93,8 +93,8 @@ func isWord(c byte) bool {
 	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// unfence returns the content of a text that is one code block, and otherwise the text. rest is the text after the
-// block.
+// unfence returns the content of a code block if the text begins with one, and otherwise the text. rest is the text
+// after the block.
 func unfence(text string) (body, rest string) {
 	text = strings.TrimSpace(text)
 	inner, ok := strings.CutPrefix(text, "```")

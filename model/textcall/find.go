@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// form is a way of writing a call between two marks. The call extends from the first mark to the end of the text; the
+// form is a syntax for calls with two marks. A call extends from the first mark to the end of the text, because the
 // closing mark may be missing.
 type form struct {
 	open, close string
@@ -37,10 +37,10 @@ func forms() []form {
 	}
 }
 
-// Find reads the call at the end of a text without thinking: between the marks of a chat template, as a JSON object
-// that begins a line, in a code block or not, or as NAME(…) if the text is nothing else. before is the text in front
-// of the call. The error is [ErrNone] if the text has nothing like a call, and a [NoCallError] if a call cannot be
-// read.
+// Find reads the call at the end of a text without thinking. It finds a call between the marks of a chat template, a
+// JSON object that begins a line, in a code block or not, and the form NAME(…) if the text contains nothing else.
+// before is the text in front of the call. The error is [ErrNone] if nothing in the text resembles a call, and a
+// [NoCallError] if a call cannot be read.
 func Find(text string, tools []tenon.Tool) (c Call, before string, err error) {
 	if c, before, err = Marked(text, tools); !errors.Is(err, ErrNone) {
 		return c, before, err
@@ -62,7 +62,7 @@ func Find(text string, tools []tenon.Tool) (c Call, before string, err error) {
 	return c, before, err
 }
 
-// Marked is like [Find] for calls between the marks of a chat template.
+// Marked is like [Find], but finds only calls between the marks of a chat template.
 func Marked(text string, tools []tenon.Tool) (c Call, before string, err error) {
 	for _, f := range forms() {
 		at := indexFold(text, f.open)
@@ -111,7 +111,7 @@ func readList(inner string, tools []tenon.Tool) (Call, error) {
 	return c, err
 }
 
-// readObject reads an object that only marks of the end may follow.
+// readObject reads an object. Only closing marks may follow it.
 func readObject(inner string, tools []tenon.Tool) (Call, error) {
 	c, n, err := objectCall(inner, tools)
 	if err != nil {
@@ -179,7 +179,7 @@ func readInvoke(inner string, tools []tenon.Tool) (Call, error) {
 	return readParameters(strings.Trim(name, `"' `), strings.TrimSpace(body), "<parameter name=", tools)
 }
 
-// readParameters reads arguments as one object, or each between tags.
+// readParameters reads arguments: one object, or each argument between tags.
 func readParameters(name, body, open string, tools []tenon.Tool) (c Call, err error) {
 	if strings.HasPrefix(body, "{") {
 		object, n, repairs, err := Object(body)
@@ -226,7 +226,8 @@ func schemaOf(name string, tools []tenon.Tool) json.RawMessage {
 	return nil
 }
 
-// appendTyped appends a value that was written without quotation marks. The schema says whether it is a text.
+// appendTyped appends a value that was written without quotation marks. The schema decides whether the value is a
+// string.
 func appendTyped(dst []byte, value string, schema json.RawMessage) ([]byte, error) {
 	typ := rawjson.String(rawjson.Field(schema, "type"))
 	if typ == "string" || typ == "" && !json.Valid([]byte(strings.TrimSpace(value))) {

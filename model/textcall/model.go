@@ -21,9 +21,9 @@ func Wrap(m tenon.Model) *Model { return &Model{m} }
 // Name returns the name of the wrapped model.
 func (m *Model) Name() string { return m.inner.Name() }
 
-// Generate sends the request; see [tenon.Model]. A whole answer without calls whose text ends with calls becomes a
-// response with these calls, and a warning about them. The answer's text has been shown by then, so a delta resets it.
-// Text that looks like a call and is not executed stays in the answer, with a warning that says why.
+// Generate sends the request; see [tenon.Model]. If a complete answer contains no calls, and its text ends with calls,
+// the response contains these calls and a warning about them. The text has been emitted by then, so a delta resets it.
+// If text resembles a call but is not executed, it stays in the answer, and a warning gives the reason.
 func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
 	tools := callable(req)
 	if len(tools) == 0 {
@@ -61,7 +61,7 @@ func callable(req *tenon.Request) []tenon.Tool {
 	return nil
 }
 
-// read returns the response with the calls in its text, and whether it has any.
+// read returns the response with the calls in its text. It reports whether there are any.
 func read(from *tenon.Response, req *tenon.Request, tools []tenon.Tool) (*tenon.Response, bool) {
 	whole := from.Stop == tenon.StopEnd || from.Stop == tenon.StopToolUse
 	if from.Message == nil || !whole || len(from.Message.Calls()) > 0 {
@@ -73,7 +73,7 @@ func read(from *tenon.Response, req *tenon.Request, tools []tenon.Tool) (*tenon.
 	case errors.Is(err, ErrNone):
 		return from, false
 	case err == nil && len(req.Output) > 0 && before == "" && strings.HasPrefix(strings.TrimSpace(visible), "{"):
-		return from, false // an object is the form of the answer
+		return from, false // with an output schema, the object may be the answer
 	case err == nil && Copied(calls, req.Messages):
 		err = &NoCallError{Why: "the same text is in a message or a tool result"}
 	case err == nil && req.Serial && len(calls) > 1:
@@ -100,7 +100,7 @@ func read(from *tenon.Response, req *tenon.Request, tools []tenon.Tool) (*tenon.
 // maxShown bounds the arguments in a warning, in characters.
 const maxShown = 200
 
-// parts returns the parts of a message whose text was divided. The wire form of the text is dropped, since it contains
+// parts returns the parts of a message whose text was split. It drops the wire form of the text, which still contains
 // the calls.
 func parts(m *tenon.Message, calls []Call, before, hidden string, number int) []tenon.Part {
 	var out []tenon.Part
@@ -127,7 +127,7 @@ func parts(m *tenon.Message, calls []Call, before, hidden string, number int) []
 	return out
 }
 
-// show starts the stream over with the message.
+// show resets the streamed answer and emits the message.
 func show(m *tenon.Message, yield func(tenon.Delta, error) bool) bool {
 	if !yield(tenon.Delta{Kind: tenon.DeltaReset, Text: "the answer ends with a tool call"}, nil) {
 		return false

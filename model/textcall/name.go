@@ -28,8 +28,8 @@ func Bare(name string) string {
 	}
 }
 
-// Name returns the exposed name of the tool that a text names: the exact name, the name without decorations, or the
-// name in another case if exactly one tool has it. repair describes the difference.
+// Name returns the exposed name of the tool that a text names. The text may be the exact name or the name with
+// decorations. It may also differ in case if this leads to only one tool. repair describes the difference.
 func Name(name string, tools []tenon.Tool) (exact, repair string, ok bool) {
 	is := func(name string) bool {
 		return slices.ContainsFunc(tools, func(t tenon.Tool) bool { return t.Name == name })
@@ -64,7 +64,7 @@ func Nearest(name string, tools []tenon.Tool) string {
 	return tenon.Nearest(Bare(name), names)
 }
 
-// takesNothing reports whether a tool has no parameters, so that a call without arguments is complete.
+// takesNothing reports whether a tool has no parameters. A call of it without arguments is complete.
 func takesNothing(name string, tools []tenon.Tool) bool {
 	i := slices.IndexFunc(tools, func(t tenon.Tool) bool { return t.Name == name })
 	if i < 0 {

@@ -65,7 +65,7 @@ func (r *reader) space() {
 	}
 }
 
-// next returns the next byte after white space, 0 at the end.
+// next returns the next byte after white space, or 0 at the end.
 func (r *reader) next() byte {
 	r.space()
 	if r.at < len(r.text) {
@@ -102,7 +102,7 @@ func (r *reader) list(depth int, end byte) error {
 		if !first && c == ',' {
 			r.at++
 			if c = r.next(); c == 0 {
-				return errEnd // the comma announces a member
+				return errEnd // a comma at the end means that a member is missing
 			}
 			if c == end {
 				r.repaired("a comma before a closing bracket was removed")
@@ -147,7 +147,7 @@ func (r *reader) list(depth int, end byte) error {
 // quotes maps the quotation marks that begin a string to the marks that end it.
 var quotes = map[string]string{`"`: `"`, "'": "'", "“": "”“", "”": "”", "„": "“”", "‘": "’‘", "’": "’", "‚": "‘’"}
 
-// quote returns the quotation mark at the reader's place, or "".
+// quote returns the quotation mark at the reader's position, or "".
 func (r *reader) quote() string {
 	_, n := utf8.DecodeRuneInString(r.text[r.at:])
 	if q := r.text[r.at : r.at+n]; quotes[q] != "" {
@@ -156,8 +156,8 @@ func (r *reader) quote() string {
 	return ""
 }
 
-// string reads a string. It must be followed by a character that can follow a string in JSON; otherwise a quotation
-// mark in the text was taken for its end.
+// string reads a string. The next character must be one that can follow a string in JSON. Otherwise, a quotation mark
+// within the string was mistaken for its end.
 func (r *reader) string() error {
 	open := r.quote()
 	ends := quotes[open]

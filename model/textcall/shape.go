@@ -14,23 +14,23 @@ import (
 type Call struct {
 	Name    string          // exposed name of the tool
 	Args    json.RawMessage // a JSON object with values that the model wrote
-	Thought string          // the object's own thought, if it has one
-	IsFinal bool            // the object is a final answer: Answer
+	Thought string          // the thought in the object, if any
+	IsFinal bool            // the object is a final answer, in Answer
 	Answer  string
 	Repairs []string // each correction of the spelling
 	Text    string   // the call as it was written, set by [Slips]
 }
 
-// NoCallError is the error for a text that looks like a call and is not understood.
+// NoCallError is the error for a text that resembles a call and cannot be understood.
 type NoCallError struct {
 	Why     string
-	Nearest string // the tool that is most similar to the name in the text, or ""
+	Nearest string // the tool with the name most similar to the text's, or ""
 }
 
 // Error returns the reason.
 func (e *NoCallError) Error() string { return e.Why }
 
-// ErrNone is the error for a text that has nothing like a call.
+// ErrNone is the error for a text in which nothing resembles a call.
 var ErrNone = errors.New("the text has no call")
 
 // The members of an object that is a call, in lower case. Sources: LangChain's structured chat (action, action_input),
@@ -47,7 +47,7 @@ var (
 )
 
 // Shape reads a call from a JSON object in one of the usual shapes. The error is [ErrNone] if the object does not
-// look like a call, and a *[NoCallError] if it does but cannot be read.
+// resemble a call, and a *[NoCallError] if it does but cannot be read.
 func Shape(object json.RawMessage, tools []tenon.Tool) (Call, error) { return shape(object, tools, 0) }
 
 func shape(object json.RawMessage, tools []tenon.Tool, depth int) (Call, error) {
@@ -113,7 +113,7 @@ func shape(object json.RawMessage, tools []tenon.Tool, depth int) (Call, error) 
 	return c, err
 }
 
-// one returns the only element of a list, or the value itself.
+// one returns the element of a list with one element. It returns any other value itself.
 func one(value []byte) (json.RawMessage, error) {
 	if value[0] != '[' {
 		return value, nil
@@ -131,7 +131,7 @@ func one(value []byte) (json.RawMessage, error) {
 	return nil, &NoCallError{Why: "the text has several calls; write one at a time"}
 }
 
-// complete sets the name and the arguments of a call. args is a JSON value, a string with an object in it, or nil.
+// complete sets the name and the arguments of a call. args is a JSON value, a string that contains an object, or nil.
 func (c *Call) complete(word string, args []byte, tools []tenon.Tool) error {
 	name, repair, ok := Name(word, tools)
 	if !ok {
@@ -167,7 +167,7 @@ func (c *Call) complete(word string, args []byte, tools []tenon.Tool) error {
 	return nil
 }
 
-// Unknown is the error for a name that no tool has.
+// Unknown returns the error for a name that is not the name of a tool.
 func Unknown(name string, tools []tenon.Tool) *NoCallError {
 	e := &NoCallError{Why: "there is no tool " + quoted(Bare(name)), Nearest: Nearest(name, tools)}
 	if Bare(name) == "" {

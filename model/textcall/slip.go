@@ -15,12 +15,13 @@ import (
 // maxSlips bounds the calls of one text.
 const maxSlips = 32
 
-// Slips reads the calls at the end of a text of a model that has native tool calls and wrote them as text: one or more
-// blocks between the marks of its chat template, or a text that is nothing but an object with the members name and
-// arguments or parameters. before is the text in front of the calls. It is stricter than [Find], because the text of
-// such a model is more often an answer than a call: marks must begin a line unless they are special tokens, all blocks
-// must be calls of tools, and nothing may follow them. Text in code blocks, quotations and thinking is never a call.
-// The error is [ErrNone] if nothing is like a call, and a [NoCallError] that says why marks are not a call.
+// Slips reads calls at the end of a text that were written by a model with native tool calls. It accepts one or more
+// blocks between the marks of the model's chat template, or a text that consists only of an object with the members
+// name and arguments or parameters. before is the text in front of the calls. Slips is stricter than [Find], because
+// the text of such a model is more often an answer than a call. Marks must begin a line unless they are special tokens,
+// all blocks must be calls of tools, and nothing may follow them. Text in code blocks, quotations and thinking is never
+// a call. The error is [ErrNone] if nothing resembles a call, and a [NoCallError] with the reason if text between marks
+// is not a call.
 func Slips(text string, tools []tenon.Tool) (calls []Call, before string, err error) {
 	text = strings.TrimRight(text, " \t\r\n")
 	f, at := firstMark(text)
@@ -72,13 +73,13 @@ func firstMark(text string) (found form, at int) {
 	return found, at
 }
 
-// isToken reports whether a mark is a special token of a tokenizer, which ordinary text does not have by accident.
+// isToken reports whether a mark is a special token of a tokenizer, which does not occur in ordinary text by accident.
 func isToken(mark string) bool {
 	return strings.HasPrefix(mark, "<|") || strings.HasPrefix(mark, "<｜") || strings.HasPrefix(mark, "[")
 }
 
-// begins reports whether a call may begin after a text: outside of code blocks and quotations, and at the beginning of
-// a line if it is no token.
+// begins reports whether a call may begin after a text. The text must not end in a code block or quotation. If the mark
+// is not a special token, it must be at the beginning of a line.
 func begins(before string, token bool) bool {
 	fenced := false
 	line := before
@@ -125,7 +126,8 @@ func block(f form, text string) (inner, rest string, err error) {
 	return strings.TrimSpace(inner[:end]), rest, nil
 }
 
-// readBlock reads the calls of one block: several in a list of Mistral or between DeepSeek's marks, otherwise one.
+// readBlock reads the calls of one block. A list of Mistral, and the text between DeepSeek's marks, may contain several
+// calls. Other blocks contain one.
 func readBlock(f form, inner string, tools []tenon.Tool) (calls []Call, err error) {
 	var parts []string
 	const open, end = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
@@ -160,7 +162,7 @@ func readBlock(f form, inner string, tools []tenon.Tool) (calls []Call, err erro
 	return calls, nil
 }
 
-// readWhole reads a text that is nothing but the object of Llama's and Qwen's templates.
+// readWhole reads a text that consists only of the object of Llama's and Qwen's templates.
 func readWhole(text string, tools []tenon.Tool) (Call, error) {
 	if !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
 		return Call{}, ErrNone
@@ -194,8 +196,8 @@ func readWhole(text string, tools []tenon.Tool) (Call, error) {
 	return c, err
 }
 
-// Copied reports whether the text of a call is in a message that the model did not write, such as a tool result: then
-// the model quotes it. Spaces, quotation marks, escapes of JSON and HTML make no difference.
+// Copied reports whether the text of a call occurs in a message that the model did not write, such as a tool result.
+// The model then only quotes the call. The comparison ignores spaces, quotation marks, and escapes of JSON and HTML.
 func Copied(calls []Call, messages []*tenon.Message) bool {
 	has := func(text string) bool {
 		text = essence(text)

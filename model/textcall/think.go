@@ -2,9 +2,9 @@ package textcall
 
 import "strings"
 
-// thinking lists the tags around text that a model wrote for itself, as pairs of opening and closing tag. Letters count
-// in any case. Sources: the chat templates of DeepSeek R1 and Qwen 3 (think), Anthropic's prompt examples (thinking,
-// scratchpad), Seed-OSS (seed:think), MiniMax (mm:think), Magistral ([THINK]), Kimi-VL (◁think▷), Command A
+// thinking lists the tags around text that a model wrote for itself, as pairs of opening and closing tag. The case of
+// letters does not matter. Sources: the chat templates of DeepSeek R1 and Qwen 3 (think), Anthropic's prompt examples
+// (thinking, scratchpad), Seed-OSS (seed:think), MiniMax (mm:think), Magistral ([THINK]), Kimi-VL (◁think▷), Command A
 // (START_THINKING), Sky-T1 and Open Thoughts (begin_of_thought), gpt-oss (the analysis channel of its harmony format).
 var thinking = [][2]string{
 	{"<think>", "</think>"},
@@ -54,8 +54,9 @@ func nextTag(text string, at int) (tag, bool) {
 	return tag{}, false
 }
 
-// Split separates a text from the text in thinking tags. A tag that is not closed hides the rest of the text. A closing
-// tag that nothing opened hides all text before it, because templates of chats often write the opening tag themselves.
+// Split separates a text from the text in thinking tags. An opening tag without a closing tag hides the rest of the
+// text. A closing tag without an opening tag hides all text before it, because chat templates often write the opening
+// tag themselves.
 func Split(text string) (visible, hidden string) {
 	var out, in strings.Builder
 	hide := func(s string) {
@@ -103,8 +104,8 @@ func HasTag(text string) bool {
 	return ok
 }
 
-// EndsThinking reports whether a text has a closing tag that nothing in the text opened, so that the text before it,
-// and all text in front of that, is thinking.
+// EndsThinking reports whether a text contains a closing tag without an opening tag. Then the text before the tag is
+// thinking, and also all earlier text of the answer.
 func EndsThinking(text string) bool {
 	depth, pair := 0, 0
 	for from := 0; ; {
@@ -134,8 +135,8 @@ type Thinking struct {
 	in    strings.Builder
 }
 
-// Feed adds a piece of text and calls visible with the text outside of thinking tags, and hidden with each thought as
-// a whole. It handles no closing tag that nothing opened; see [Split].
+// Feed adds a piece of text. It calls visible with text outside of thinking tags, and hidden with each complete
+// thought. It does not handle a closing tag without an opening tag; see [Split].
 func (h *Thinking) Feed(piece string, visible, hidden func(string)) {
 	if h.held == "" && h.depth == 0 && !strings.ContainsAny(piece, "<[") && strings.IndexByte(piece, "◁"[0]) < 0 {
 		visible(piece)
@@ -184,8 +185,8 @@ func (h *Thinking) End(visible, hidden func(string)) {
 	*h = Thinking{}
 }
 
-// beginsTag returns the offset at or after from where a tag may begin that the text does not contain as a whole, or the
-// length of the text.
+// beginsTag returns the first offset at or after from at which an incomplete tag may begin. If there is none, it
+// returns the length of the text.
 func beginsTag(text string, from int) int {
 	for i := max(from, len(text)-longestTag); i < len(text); i++ {
 		if c := text[i]; c != '<' && c != '[' && c != '\xe2' {

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// The bounds of one transaction of the target.
+// The bounds of one transaction in the target.
 const (
 	maxRows  = 500
 	maxBytes = 4 << 20
@@ -21,32 +21,32 @@ const (
 
 // Side is one of the two stores of a copy.
 type Side struct {
-	Name  string // for messages and for the mark: it identifies the store
+	Name  string // identifies the store in messages and in the mark
 	Store store.Movable
 }
 
-// Config is a copy.
+// Config configures a copy.
 type Config struct {
 	From, To Side
-	// Progress is called after each batch with the number of rows of the table that are copied, and
-	// their total. It may be nil.
+	// Progress is called after each batch with the number of copied rows of the table and the number of all its rows.
+	// It may be nil.
 	Progress func(table string, done, of int64)
-	Now      func() time.Time // nil: time.Now
+	Now      func() time.Time // if nil, time.Now
 }
 
-// Report says what was copied.
+// Report describes what was copied.
 type Report struct {
 	From    string  `json:"from"`
 	To      string  `json:"to"`
-	Resumed bool    `json:"resumed"` // rows of an interrupted copy were there
+	Resumed bool    `json:"resumed"` // an interrupted copy was resumed
 	Tables  []Table `json:"tables"`
 }
 
-// Table is a copied table.
+// Table describes a copied table.
 type Table struct {
 	Name   string `json:"name"`
 	Rows   int64  `json:"rows"`
-	Digest string `json:"digest"` // of all its rows, in any order; equal in both stores
+	Digest string `json:"digest"` // of all rows, independent of their order; equal in both stores
 }
 
 // Rows returns the number of rows of a table.
@@ -59,9 +59,9 @@ func (r Report) Rows(table string) int64 {
 	return 0
 }
 
-// Copy copies a store, or resumes a copy. The caller has made sure that nobody works on the source. Errors: conflict
-// (the target is not empty, one of the stores takes part in another copy, the copy is complete already), store (also if
-// the digests differ), cancelled.
+// Copy copies a store, or resumes an interrupted copy. The caller must make sure that no process works on the source.
+// Errors: conflict (the target is not empty, one of the stores takes part in another copy, or the copy is already
+// complete), store (also if the digests differ), cancelled.
 func Copy(ctx context.Context, c Config) (Report, error) {
 	r := Report{From: c.From.Name, To: c.To.Name}
 	if c.Now == nil {
@@ -86,7 +86,7 @@ func Copy(ctx context.Context, c Config) (Report, error) {
 	return r, c.To.Store.SetMove(ctx, store.Move{})
 }
 
-// begin checks both stores and marks them. Until the target is marked, nothing has changed for the source.
+// begin checks both stores and marks them. Before the target is marked, nothing is changed in the source.
 func (c *Config) begin(ctx context.Context) error {
 	from, err := c.From.Store.Move(ctx)
 	if err != nil {
@@ -134,8 +134,8 @@ func (c *Config) begin(ctx context.Context) error {
 	return nil
 }
 
-// Undo takes the mark off a source whose copy is not complete. The target stays unusable. Errors: conflict (the source
-// was not moved to this target, or the copy is complete and the target may have been used since).
+// Undo removes the mark from a source whose copy is not complete. The target remains unusable. Errors: conflict (the
+// source was not copied to this target, or the copy is complete and the target may have been used since).
 func Undo(ctx context.Context, c Config) error {
 	from, err := c.From.Store.Move(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func Undo(ctx context.Context, c Config) error {
 	return c.From.Store.SetMove(ctx, store.Move{})
 }
 
-// table copies the rows that the target lacks.
+// table copies the rows that the target does not have.
 func (c *Config) table(ctx context.Context, t forms.Table) (done Table, resumed bool, err error) {
 	done.Name = t.Name
 	all, err := c.From.Store.Count(ctx, t.Name)
@@ -199,7 +199,7 @@ func (c *Config) table(ctx context.Context, t forms.Table) (done Table, resumed 
 	return done, there > 0, err
 }
 
-// verify compares the digest of a table with the rows of the target.
+// verify computes the digest of a table in the target and compares it with the digest of the source.
 func (c *Config) verify(ctx context.Context, t Table) error {
 	sum, n := digest{}, int64(0)
 	err := c.To.Store.Rows(ctx, t.Name, 0, func(row []any) error {
@@ -220,7 +220,7 @@ func (c *Config) verify(ctx context.Context, t Table) error {
 	return nil
 }
 
-// copyRow copies a row, and returns its size in bytes.
+// copyRow returns a copy of a row and its size in bytes.
 func copyRow(row []any) (kept []any, size int) {
 	kept = make([]any, len(row))
 	for i, v := range row {
@@ -236,10 +236,11 @@ func copyRow(row []any) (kept []any, size int) {
 	return kept, size
 }
 
-// digest is the sum of the digests of rows. It does not depend on their order: databases sort differently.
+// digest is the sum of the digests of rows. It does not depend on the order of the rows, because databases sort
+// differently.
 type digest struct{ sum big.Int }
 
-// add adds a row. Empty bytes and none are the same.
+// add adds a row. Empty bytes and nil have the same digest.
 func (d *digest) add(row []any) {
 	h := sha256.New()
 	var n [9]byte

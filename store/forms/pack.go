@@ -11,13 +11,13 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// BlobFrom is the size in bytes from which on an event's data is kept as a blob.
+// BlobFrom is the size in bytes from which on the data of an event is stored as a blob.
 const BlobFrom = 32<<10 + 1
 
-// packedSize is about what an event takes beside its data, in bytes.
+// packedSize is the approximate size of a packed event without its data, in bytes.
 const packedSize = 64
 
-// Nanos is how times are stored: nanoseconds since 1970, 0 for the zero time.
+// Nanos returns the stored form of a time: the nanoseconds since 1970, or 0 for the zero time.
 func Nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -25,7 +25,7 @@ func Nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// FromNanos is the way back from [Nanos].
+// FromNanos is the inverse of [Nanos].
 func FromNanos(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}
@@ -33,9 +33,8 @@ func FromNanos(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// Pack appends an event to a row of packed events: time and attempt as varints, then
-// step, kind and data, each after its length. The number of the event is known
-// from the row.
+// Pack appends an event to a row of packed events. It writes time and attempt as varints, and then step, kind and data,
+// each preceded by its length. The number of the event follows from the row.
 func Pack(b []byte, e *tenon.Event) []byte {
 	b = binary.AppendVarint(b, Nanos(e.Time))
 	b = binary.AppendVarint(b, int64(e.Attempt))
@@ -47,10 +46,11 @@ func Pack(b []byte, e *tenon.Event) []byte {
 	return append(b, e.Data...)
 }
 
-// ErrPacked says that packed events are damaged.
+// ErrPacked means that packed events are damaged.
 var ErrPacked = errors.New("packed events are damaged")
 
-// Unpack takes one event off a row of packed events. Its data is a part of b.
+// Unpack reads one event from the beginning of a row of packed events, and returns the rest. The event's data refers to
+// b.
 func Unpack(b []byte, e *tenon.Event) (rest []byte, err error) {
 	at, n := binary.Varint(b)
 	if n <= 0 {
@@ -78,18 +78,18 @@ func Unpack(b []byte, e *tenon.Event) (rest []byte, err error) {
 	return b, nil
 }
 
-// Row is what one row of events holds.
+// Row is the content of one row of events.
 type Row struct {
-	N      int // how many events
+	N      int // number of events
 	Last   time.Time
 	Packed []byte
-	Digest []byte // of Blob
+	Digest []byte // digest of Blob
 	Blob   []byte
 	MAC    []byte
 }
 
-// RowsOf makes rows of an append's events and packs their data into buf. Each event with large data gets a separate
-// row; the others share one. It is called before the write is queued, because all callers wait for the writer.
+// RowsOf converts the events of an append to rows. It packs their data into buf. Each event with large data gets a
+// separate row; the others share one. It is called before the write is queued, because all callers wait for the writer.
 func RowsOf(list []tenon.Event, buf *[]byte) []Row {
 	var rows []Row
 	b := (*buf)[:0]
@@ -123,7 +123,7 @@ func RowsOf(list []tenon.Event, buf *[]byte) []Row {
 
 func isBlob(e *tenon.Event) bool { return len(e.Data) >= BlobFrom }
 
-// Sign computes the MACs of rows that hold the events of an append. Without a key it does nothing.
+// Sign computes the MACs of rows with the events of an append. Without a key it does nothing.
 func Sign(key *signed.Key, run string, events []tenon.Event, rows []Row) {
 	if key == nil || len(events) == 0 {
 		return

@@ -13,13 +13,13 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// DigestPrefix begins the name of each blob.
+// DigestPrefix is the prefix of the name of each blob.
 const DigestPrefix = "sha256:"
 
 // DigestName returns the name of a blob with a SHA-256 sum.
 func DigestName(sum []byte) string { return DigestPrefix + hex.EncodeToString(sum) }
 
-// DigestOf is the way back from [DigestName].
+// DigestOf is the inverse of [DigestName].
 func DigestOf(name string) (sum []byte, ok bool) {
 	text, ok := strings.CutPrefix(name, DigestPrefix)
 	sum, err := hex.DecodeString(text)
@@ -51,13 +51,13 @@ func CheckCharges(run, id string, charges []store.Charge) error {
 	return nil
 }
 
-// Admits is the rule of [store.Budgets].
+// Admits reports whether a budget has room for a charge, by the rule of [store.Budgets].
 func Admits(b *store.Balance, c store.Charge) bool {
 	total := Plus(b.Used, b.Reserved)
 	return c.Limit == 0 || total < c.Limit && (b.Reserved == 0 || Plus(total, c.Amount) <= c.Limit)
 }
 
-// Plus adds amounts, none negative, and stays at the largest number.
+// Plus adds two amounts that are not negative. If the sum is too large, it returns the largest number.
 func Plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -65,11 +65,11 @@ func Plus(a, b int64) int64 {
 	return a + b
 }
 
-// MaxTurns is how many turns are kept of a key: no rate looks back further. A key may
-// have several rates, so that their windows say nothing about what is needed.
+// MaxTurns is the number of turns that are kept for a key. No rate needs earlier turns. The window of a rate cannot
+// decide which turns are needed, because a key may have several rates.
 const MaxTurns = 1000
 
-// NextTurn returns the earliest time for a call: the rule of [store.Rates]. Turns are in their order.
+// NextTurn returns the earliest time for a call, by the rule of [store.Rates]. turns is sorted.
 func NextTurn(turns []time.Time, calls int, per time.Duration, now time.Time) time.Time {
 	if len(turns) >= calls {
 		if free := turns[len(turns)-calls].Add(per); free.After(now) {
@@ -79,8 +79,8 @@ func NextTurn(turns []time.Time, calls int, per time.Duration, now time.Time) ti
 	return now
 }
 
-// UnpackTurns reads the turns that were given out, in their order. It leaves out turns after before: they
-// were given out before somebody set the clock back.
+// UnpackTurns reads the reserved turns in order. It omits turns after the time before, because they were reserved
+// before the clock was set back.
 func UnpackTurns(packed []byte, before time.Time) []time.Time {
 	var turns []time.Time
 	for ; len(packed) >= 8; packed = packed[8:] {

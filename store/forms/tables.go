@@ -21,14 +21,14 @@ const (
 	OptionalColumn = 'o' // bytes, or nil if there are none
 )
 
-// Table is a table of a store in the form that all databases share. Rows name their run by its id.
+// Table is a table of a store in the form that all databases share. A row refers to its run by the run's id.
 type Table struct {
 	Name    string
 	Columns []Column
 }
 
-// Tables returns the tables of a store in the order in which they are filled. The index of texts is not among them: it
-// is made again from the journals. The same holds for marks, which say which keys know a store.
+// Tables returns the tables of a store in the order in which a copy fills them. It omits the index of texts, which is
+// made again from the journals. It also omits the marks, which record the keys that know a store.
 func Tables() []Table {
 	list := make([]Table, len(tables))
 	for i, t := range tables {
@@ -55,7 +55,7 @@ func TableOf(name string) (Table, error) {
 	return Table{}, tenon.Errorf(tenon.CodeInvalid, "store: there is no table %q", name)
 }
 
-// tables are the columns of [Tables], after their kinds.
+// tables contains the columns of [Tables]. The kind of each column precedes its name.
 var tables = []struct{ name, columns string }{
 	{"runs", "t: id session principal caller parent n: parent_seq t: core agent model title state stop " +
 		"n: created updated o: waiting imported mac"},
@@ -98,10 +98,10 @@ func NewScanner(t Table) *Scanner {
 	return s
 }
 
-// Dest returns the pointers to read a row into.
+// Dest returns the pointers into which a row is scanned.
 func (s *Scanner) Dest() []any { return s.dest }
 
-// Row returns the row that was read. It is valid until the next one is read.
+// Row returns the scanned row. It is valid until the next row is scanned.
 func (s *Scanner) Row() []any {
 	for i, d := range s.dest {
 		switch d := d.(type) {

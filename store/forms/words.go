@@ -12,19 +12,19 @@ import (
 const (
 	maxQuery = 1_000 // bytes
 	maxWords = 32
-	// snippetLen is about the length of a snippet in characters.
+	// snippetLen is the approximate length of a snippet in characters.
 	snippetLen = 160
 )
 
 // Indexed is the minimum length of an indexed word, in characters.
 const Indexed = 3
 
-// MaxLooked bounds the texts that are looked through for shorter words: the
-// best matches of the others, or the newest ones.
+// MaxLooked bounds the texts that are searched for words that are too short for the index. These texts are the best
+// matches of the other words, or the newest texts.
 const MaxLooked = 20_000
 
-// QueryWords takes a query apart: words without the punctuation around them, and
-// phrases in quotes as they are. Errors: invalid.
+// QueryWords splits a query into words and phrases. It removes punctuation around words. It keeps phrases in quotes
+// unchanged. Errors: invalid.
 func QueryWords(query string) ([]string, error) {
 	if len(query) > maxQuery {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the search has %d bytes; at most %d can be looked for", len(query),
@@ -68,11 +68,10 @@ func QueryWords(query string) ([]string, error) {
 // IsQuote reports whether a character begins or ends a phrase.
 func IsQuote(r rune) bool { return strings.ContainsRune("\"“”„", r) }
 
-// Fold makes texts comparable whatever their case. It keeps the number of
-// characters.
+// Fold converts a text for comparisons that ignore case. It keeps the number of characters.
 func Fold(s string) string { return strings.Map(unicode.ToLower, s) }
 
-// CleanText makes one line of a text, which is not longer than [store.MaxText].
+// CleanText converts a text to one line of at most [store.MaxText] bytes.
 func CleanText(text string) string {
 	if len(text) > store.MaxText {
 		end := store.MaxText
@@ -85,7 +84,8 @@ func CleanText(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// CleanTexts returns the texts of runs as they are stored. It leaves out empty texts, and texts after the last event.
+// CleanTexts returns the texts of runs in the form in which they are stored. It omits empty texts, and texts after the
+// last event.
 func CleanTexts(list []store.RunTexts) []store.RunTexts {
 	clean := make([]store.RunTexts, len(list))
 	for i, r := range list {
@@ -100,8 +100,8 @@ func CleanTexts(list []store.RunTexts) []store.RunTexts {
 	return clean
 }
 
-// Snippet cuts the part around the first match of the first word that is there. Folded and words are folded, see
-// [Fold].
+// Snippet returns the part of a text around the first match of the first word that occurs. folded and words are folded;
+// see [Fold].
 func Snippet(text, folded string, words []string) string {
 	at := 0
 	for _, w := range words {

@@ -15,21 +15,21 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// position is where a journal ends, as far as the transaction sees it.
+// position is the end of a journal as the transaction sees it.
 type position struct {
-	n        int64 // of the run's row
+	n        int64 // primary key of the run's row
 	seq      uint64
 	imported bool
-	base     []byte // the part of the row's MAC that stays; nil without a key
+	base     []byte // the part of the row's MAC that later appends do not change; nil without a key
 	foreign  bool
 }
 
-// errExpired says that the leases of this store have expired, and that nobody has taken them. The heartbeat may renew
-// them.
+// errExpired means that the leases of this store have expired but that nobody has taken them yet. The heartbeat can
+// still renew them.
 var errExpired = errors.New("the leases of this replica have expired")
 
-// hold locks the leases that this store has of runs: nobody takes a lease until the transaction ends. It returns the
-// runs whose lease was lost. Errors: errExpired, unless expired leases count as lost.
+// hold locks the leases of runs that this store has, so that nobody can take them before the transaction ends. It
+// returns the runs whose lease was lost. Expired leases cause errExpired, or count as lost if expiredIsLost is set.
 func (t *tx) hold(runs []string, expiredIsLost bool) (lost map[string]bool, err error) {
 	var names []string
 	var epochs []int64
@@ -63,7 +63,7 @@ func (t *tx) hold(runs []string, expiredIsLost bool) (lost map[string]bool, err 
 	return lost, err
 }
 
-// positions reads where runs end.
+// positions reads the positions of runs.
 func (t *tx) positions(runs []string) error {
 	return t.query(selectRuns+" WHERE id = ANY ($1::text[])", []any{runs}, func(rows pgx.Rows) error {
 		r, err := t.s.scanRun(rows)
@@ -79,7 +79,7 @@ func (t *tx) positions(runs []string) error {
 	})
 }
 
-// position reads where one run ends.
+// position returns the position of a run. It reads it if necessary.
 func (t *tx) position(run string) (*position, error) {
 	if p := t.runs[run]; p != nil {
 		return p, nil
@@ -121,7 +121,7 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 
 func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []byte) error {
 	pos := t.runs[a.Run]
-	// All that may refuse the append comes before the first write.
+	// Everything that may refuse the append is checked before the first write.
 	switch {
 	case t.lost[a.Run]:
 		return refuse(tenon.CodeConflict, "run %s: the lease of this process has ended, and another replica may have "+
@@ -170,7 +170,7 @@ func (t *tx) create(a *store.Append, blobs []blob, waiting []byte) (*position, e
 	if r.State == "" {
 		r.State = tenon.RunWorking
 	}
-	var mark []byte // NULL for a run that was begun here
+	var mark []byte // NULL unless the run was imported
 	if r.Imported != nil {
 		var err error
 		if mark, err = json.Marshal(r.Imported); err != nil {
@@ -221,8 +221,8 @@ func (t *tx) create(a *store.Append, blobs []blob, waiting []byte) (*position, e
 	return p, nil
 }
 
-// free refuses an exclusive run of a session that has another one. It locks the session for runs that begin on other
-// replicas.
+// free refuses an exclusive run if another run of its session has not ended. It locks the session, because other
+// replicas may begin a run at the same time.
 func (t *tx) free(a *store.Append, r *tenon.Run) error {
 	if !a.Exclusive || r.Session == "" || r.Caller != "" {
 		return nil
@@ -242,7 +242,7 @@ func (t *tx) free(a *store.Append, r *tenon.Run) error {
 			"it: tenon runs cancel %s", r.Session, other, r.Session, other)
 }
 
-// events queues the rows of an append.
+// events queues the rows of events of an append.
 func (t *tx) events(pos *position, rows []forms.Row) {
 	for i := range rows {
 		r := &rows[i]
@@ -257,14 +257,14 @@ func (t *tx) events(pos *position, rows []forms.Row) {
 	}
 }
 
-// eventRows are rows of events that one statement inserts at the end of a transaction: the server then parses one
-// statement for all appends.
+// eventRows collects the rows of events of a transaction. One statement inserts all of them at the end of the
+// transaction, so that the server parses one statement for all appends.
 type eventRows struct {
 	runs, seqs, ns, lasts []int64
 	events, blobs, macs   [][]byte
 }
 
-// insertEvents queues the rows of all appends.
+// insertEvents queues the statement for the rows of all appends.
 func (t *tx) insertEvents() {
 	e := &t.inserts
 	if len(e.runs) == 0 {

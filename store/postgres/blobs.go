@@ -11,7 +11,8 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// insertBlob stores a blob. An equal one is locked and not written, so that no deletion removes it meanwhile.
+// insertBlob stores a blob. If the blob is stored already, it only locks the row, so that nobody deletes it before the
+// commit.
 const insertBlob = `INSERT INTO @blobs (digest, data) VALUES ($1, $2)
 	ON CONFLICT (digest) DO UPDATE SET digest = excluded.digest WHERE false`
 
@@ -19,7 +20,7 @@ const insertBlob = `INSERT INTO @blobs (digest, data) VALUES ($1, $2)
 const markPending = `INSERT INTO @pending AS p (run, todo) VALUES ($1, 3)
 	ON CONFLICT (run) DO UPDATE SET todo = 3 WHERE p.todo <> 3`
 
-// blob is data with its digest. Nil data says that it is stored already.
+// blob is data with its digest. If data is nil, the blob has to be stored already.
 type blob struct{ digest, data []byte }
 
 func blobOf(data []byte) blob {
@@ -30,7 +31,7 @@ func blobOf(data []byte) blob {
 	return blob{sum[:], data}
 }
 
-// blob queues a blob for a run, which has the number of its row.
+// blob queues the statements that store a blob for a run. run is the primary key of the run's row.
 func (t *tx) blob(run int64, b blob) {
 	if b.data != nil {
 		t.queue(insertBlob, b.digest, b.data)
@@ -38,7 +39,8 @@ func (t *tx) blob(run int64, b blob) {
 	t.queue("INSERT INTO @run_blobs (run, blob) VALUES ($1, $2) ON CONFLICT DO NOTHING", run, b.digest)
 }
 
-// haveBlobs refuses a run if a blob that it uses is missing. The locks keep other replicas from deletions.
+// haveBlobs refuses a run if a blob that it uses is missing. It locks the rows of the blobs, so that other replicas
+// cannot delete them before the commit.
 func (t *tx) haveBlobs(run string, blobs []blob) error {
 	for _, b := range blobs {
 		if b.data != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// Reserve implements [store.Budgets]. The rows of its budgets are locked, so that reservations of all replicas come one
-// after another.
+// Reserve implements [store.Budgets]. It locks the rows of the budgets, so that the reservations of all replicas are
+// made one after another.
 func (s *Store) Reserve(ctx context.Context, run, id string, charges []store.Charge) ([]store.Balance, error) {
 	if err := forms.CheckCharges(run, id, charges); err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func (t *tx) reserve(run, id string, charges []store.Charge) ([]store.Balance, e
 	return balances, nil
 }
 
-// lockBudgets locks budgets, in the order of their keys, and creates missing ones. A new budget without a
-// reservation is left out of the balances until it is used.
+// lockBudgets locks the rows of budgets in the order of their keys, and creates missing rows. The balances do not
+// contain a new budget before its first reservation.
 func (t *tx) lockBudgets(keys []string) error {
 	keys = slices.Sorted(slices.Values(keys))
 	t.queue(`INSERT INTO @budgets (key, used, most) SELECT k, 0, -1 FROM unnest($1::text[]) k ORDER BY k
@@ -85,8 +85,8 @@ func (t *tx) lockBudgets(keys []string) error {
 	return t.flush()
 }
 
-// reservation returns the charges of a reservation, or nil for one that is not there. A reservation that somebody
-// else wrote, or changed, is deleted: a step that seems to be settled would cost nothing.
+// reservation returns the charges of a reservation, or nil if it does not exist. It deletes a reservation that somebody
+// else wrote or changed. Otherwise the step of that reservation could count as settled, and would cost nothing.
 func (t *tx) reservation(run, id string) ([]signed.Held, error) {
 	var list []signed.Held
 	foreign := false
@@ -107,7 +107,8 @@ func (t *tx) reservation(run, id string) ([]signed.Held, error) {
 	return list, err
 }
 
-// balance returns the rows of a budget as they are, with reservations of dead runs. Its row is there and locked.
+// balance returns the balance of a budget from its rows. It includes the reservations of dead runs. The caller has
+// created and locked the row of the budget.
 func (t *tx) balance(key string) (store.Balance, error) {
 	b := store.Balance{Key: key}
 	err := t.row("SELECT greatest(used, 0), most FROM @budgets WHERE key = $1", []any{key}, &b.Used, &b.Limit)
@@ -124,7 +125,8 @@ func (t *tx) balance(key string) (store.Balance, error) {
 	return b, err
 }
 
-// giveBack deletes the reservations of runs that nobody works on. The run that asks is at work.
+// giveBack deletes the reservations of runs that no replica works on. It keeps the reservations of the run asks, which
+// is making a reservation.
 func (t *tx) giveBack(key, asks string) error {
 	_, err := t.exec(`DELETE FROM @reservations WHERE open AND run IN (
 			SELECT run FROM @reservations d WHERE d.key = $1 AND d.open AND d.run <> $2

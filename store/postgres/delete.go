@@ -12,13 +12,13 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// DeleteSession implements [store.Sessions]. PostgreSQL keeps deleted rows until the next VACUUM, and in the WAL and
-// backups for as long as those are kept.
+// DeleteSession implements [store.Sessions]. PostgreSQL keeps the deleted rows until the next VACUUM. The WAL and
+// backups contain them until they are deleted themselves.
 func (s *Store) DeleteSession(ctx context.Context, id string) error {
 	return s.single(ctx, func(t *tx) error { return t.deleteSession(id) })
 }
 
-// errChanged says that a session is to be left out.
+// errChanged means that DeleteSessions has to keep a session, because it has changed since it was listed.
 var errChanged = tenon.Errorf(tenon.CodeConflict, "the session has changed")
 
 // DeleteSessions implements [store.Sessions].
@@ -41,17 +41,18 @@ func (s *Store) DeleteSessions(ctx context.Context, list []tenon.Session, progre
 			if progress != nil {
 				progress(len(gone))
 			}
-		case code != tenon.CodeConflict && code != tenon.CodeNotFound: // else it is in use again
+		case code != tenon.CodeConflict && code != tenon.CodeNotFound: // otherwise it is in use again
 			return gone, err
 		}
 	}
 	return gone, nil
 }
 
-// namedForks is how many sessions a refusal names.
+// namedForks is the number of sessions that a refusal names.
 const namedForks = 5
 
-// deleteSession deletes a session and its runs. It takes their leases, so that no replica works on them meanwhile.
+// deleteSession deletes a session and its runs. It takes the leases of the runs, so that no replica can begin to work
+// on them.
 func (t *tx) deleteSession(id string) error {
 	var there int
 	err := t.row("SELECT 1 FROM @sessions WHERE id = $1 FOR UPDATE", []any{id}, &there)
@@ -99,7 +100,7 @@ func (t *tx) deleteSession(id string) error {
 	return t.deleteRuns(id, runs, numbers)
 }
 
-// checkForks refuses where another session needs the journals of this one.
+// checkForks refuses to delete a session if another session needs its journals.
 func (t *tx) checkForks(id string) error {
 	var forks []string
 	err := t.query(`SELECT id FROM @sessions WHERE parent = $1 AND parent <> '' AND id <> $1
@@ -117,7 +118,7 @@ func (t *tx) checkForks(id string) error {
 	return refuse(tenon.CodeConflict, "session %s cannot be deleted: %s continue from it; delete them first", id, names)
 }
 
-// deleteRuns deletes all rows of runs and of their session.
+// deleteRuns deletes all rows of runs, and then the rows of their session.
 func (t *tx) deleteRuns(id string, runs []string, numbers []int64) error {
 	var blobs [][]byte
 	err := t.query(`SELECT blob FROM @run_blobs WHERE run = ANY ($1::bigint[]) UNION
@@ -138,7 +139,7 @@ func (t *tx) deleteRuns(id string, runs []string, numbers []int64) error {
 		t.queue("DELETE FROM @"+table+" WHERE run = ANY ($1::text[])", runs)
 	}
 	t.queue("DELETE FROM @runs WHERE n = ANY ($1::bigint[])", numbers)
-	// The locks first: somebody may be about to use one of them.
+	// Lock the blobs first, because another transaction may be about to use one of them.
 	t.queue("SELECT 1 FROM @blobs WHERE digest = ANY ($1::bytea[]) ORDER BY digest FOR UPDATE", blobs)
 	t.queue(`DELETE FROM @blobs b WHERE digest = ANY ($1::bytea[])
 		AND NOT EXISTS (SELECT 1 FROM @run_blobs r WHERE r.blob = b.digest)
@@ -149,7 +150,7 @@ func (t *tx) deleteRuns(id string, runs []string, numbers []int64) error {
 	return nil
 }
 
-// called is an error of a caller's function, which is returned as it is.
+// called is an error that a function of the caller returned. It is passed on unchanged.
 type called struct{ err error }
 
 func (c called) Error() string { return c.err.Error() }
@@ -162,7 +163,7 @@ func callerError(err error) error {
 	return called{err}
 }
 
-// isCalled returns the error of a caller's function.
+// isCalled returns the error of a function of the caller. ok is false for other errors.
 func isCalled(err error) (error, bool) {
 	var c called
 	ok := errors.As(err, &c)

@@ -1,5 +1,5 @@
 // Package postgres keeps tenon's store in a PostgreSQL database, which any number of processes on any number of
-// machines share. A process that has a store open is a replica.
+// machines share. A process with an open store is called a replica.
 //
 //	engine/local ─► Append ─► queue ─► writer ─► one transaction ─► COMMIT
 //	                                     ▲ up to 256 waiting appends share it

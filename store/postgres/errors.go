@@ -15,7 +15,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// storeError says what is wrong with the store and what to do about it. The text has no password: pgx leaves it out.
+// storeError describes an error of the store, and what to do about it. The text contains no password, because pgx omits
+// it.
 func (s *Store) storeError(what string, err error) error {
 	if _, ok := errors.AsType[*tenon.Error](err); ok {
 		return err
@@ -87,7 +88,7 @@ func isNet(err error) bool {
 		pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
 }
 
-// passes reports whether a transaction that was not committed can succeed the next time.
+// passes reports whether a transaction that was not committed can succeed if it is made again.
 func passes(err error) bool {
 	if errors.Is(err, errUnknown) {
 		return false
@@ -100,17 +101,18 @@ func passes(err error) bool {
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
-		case "40001", "40P01", "23505", // a serialization failure, a deadlock, another writer was faster
-			"57P01", "57P02", "57P03", // the server stops, has crashed, starts
+		case "40001", "40P01", "23505", // serialization failure; deadlock; unique violation by another writer
+			"57P01", "57P02", "57P03", // the server is stopping, has crashed, or is starting
 			"25P03", "25006": // idle for too long; read-only during a fail-over
 			return true
 		}
-		return strings.HasPrefix(pg.Code, "08") // connections
+		return strings.HasPrefix(pg.Code, "08") // connection exceptions
 	}
 	return isNet(err)
 }
 
-// refused is the error of a write that changed nothing: the other writes of its transaction are done.
+// refused is the error of a write that was refused and changed nothing. The other writes of its transaction are
+// committed.
 type refused struct{ err error }
 
 func (r refused) Error() string { return r.err.Error() }
@@ -120,10 +122,11 @@ func refuse(code tenon.Code, format string, args ...any) error {
 	return refused{tenon.Errorf(code, format, args...)}
 }
 
-// escaped begins a text that PostgreSQL cannot store: with NUL, or not UTF-8. Its bytes follow in hexadecimal digits.
+// escaped is the prefix of the stored form of a text that PostgreSQL cannot store: a text with NUL, or one that is not
+// UTF-8. The bytes of the text follow in hexadecimal digits.
 const escaped = "\x01"
 
-// plainText returns the form in which a text is stored.
+// plainText returns the stored form of a text.
 func plainText(s string) string {
 	if utf8.ValidString(s) && !strings.Contains(s, "\x00") && !strings.HasPrefix(s, escaped) {
 		return s
@@ -131,7 +134,7 @@ func plainText(s string) string {
 	return escaped + hex.EncodeToString([]byte(s))
 }
 
-// fromPlain is the way back from [plainText].
+// fromPlain is the inverse of [plainText].
 func fromPlain(s string) string {
 	if text, ok := strings.CutPrefix(s, escaped); ok {
 		if b, err := hex.DecodeString(text); err == nil {
@@ -141,7 +144,7 @@ func fromPlain(s string) string {
 	return s
 }
 
-// encode replaces the texts among the arguments of a statement by their stored forms.
+// encode replaces each text in the arguments of a statement by its stored form.
 func encode(args []any) []any {
 	stored := make([]any, len(args))
 	for i, a := range args {

@@ -16,18 +16,19 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// A mark is a random name and its MAC by store.key. The first process with a key writes it. A process whose key does
-// not fit the mark has another store.key, so that rows of the others are foreign to it.
+// A mark is a random name with its MAC by store.key. The first process with a key writes the mark of the database. If
+// the MAC does not match the key of a process, its store.key differs from the key of the first process. The rows of
+// other processes are then foreign to it.
 
-// keyText is the warning about another key.
+// keyText is the warning about a different key.
 const keyText = "store.key of this machine differs from the key of the database, so the rows of other machines count " +
 	"as written by somebody else"
 
-// keyRemedy is what to do about another key.
+// keyRemedy is the remedy for a different key.
 const keyRemedy = "give all machines the same store.key; to make this one's key the key of the database, adopt its " +
 	"rows with tenon store adopt"
 
-// greet compares the key with the mark of the database, or marks a database without one.
+// greet compares the key with the mark of the database. It writes a mark if there is none.
 func (s *Store) greet(ctx context.Context) error {
 	if s.key == nil {
 		return nil
@@ -67,7 +68,7 @@ func (s *Store) ownKey(ctx context.Context) (own bool, err error) {
 	return s.key.OwnMark(name, mac), nil
 }
 
-// maxSkew is how much the clock of a machine may differ from the clock of the database without a warning.
+// maxSkew is the largest difference between the clocks of this machine and of the database that causes no warning.
 const maxSkew = 5 * time.Second
 
 // Examine implements [store.Examiner].
@@ -123,7 +124,8 @@ func (s *Store) examineServer(ctx context.Context, conn *pgxpool.Conn) (store.Fi
 	return f, err
 }
 
-// examinePooler recognizes a pooler by the number of the server's process: a pooler sends the client another one.
+// examinePooler detects a pooler by the process id of the server: the id that a pooler reports to its clients is not
+// the id of the server's process.
 func (s *Store) examinePooler(ctx context.Context, conn *pgxpool.Conn) (store.Finding, error) {
 	f := store.Finding{Name: "pooler", Text: "no pooler is in between"}
 	var pid uint32
@@ -139,7 +141,7 @@ func (s *Store) examinePooler(ctx context.Context, conn *pgxpool.Conn) (store.Fi
 	return f, err
 }
 
-// examineRole checks the rights that each statement of this package needs.
+// examineRole checks the rights of the role that the statements of this package need.
 func (s *Store) examineRole(ctx context.Context, conn *pgxpool.Conn) (store.Finding, error) {
 	f := store.Finding{Name: "role"}
 	var role string
@@ -177,7 +179,7 @@ func (s *Store) examineRole(ctx context.Context, conn *pgxpool.Conn) (store.Find
 	return f, err
 }
 
-// plainSchema is the name of the schema without quotes.
+// plainSchema returns the name of the schema without quotes.
 func (s *Store) plainSchema() string { return strings.Trim(s.schema, `"`) }
 
 func (s *Store) examineSchema(ctx context.Context, conn *pgxpool.Conn) (store.Finding, error) {

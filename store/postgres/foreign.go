@@ -37,15 +37,15 @@ func (s *Store) Adopt(ctx context.Context, seen string) error {
 			return err
 		case found.IsEmpty():
 			return nil
-		case found.Digest != seen: // and the transaction is rolled back
+		case found.Digest != seen: // the transaction is rolled back
 			return refused{errSeen}
 		case found.TooMany:
 			return refused{errTooMany}
 		}
-		// Their summaries have other MACs, or were never made.
+		// The summaries of foreign runs have other MACs, or do not exist.
 		t.queue(`INSERT INTO @pending AS p (run, todo) SELECT n, 1 FROM @runs
 			ON CONFLICT (run) DO UPDATE SET todo = p.todo | 1`)
-		if s.key != nil { // all rows are its own now
+		if s.key != nil { // all rows belong to this key now
 			name := s.newMark()
 			t.queue("DELETE FROM @marks")
 			t.queue("INSERT INTO @marks (name, mac) VALUES ($1, $2)", name, s.key.Mark(name))
@@ -69,7 +69,7 @@ var (
 	errTooMany = errors.New("too many foreign rows")
 )
 
-// survey checks all rows of a store. With exec it signs the foreign ones.
+// survey checks all rows of a store. If exec is not nil, it signs the foreign rows.
 type survey struct {
 	s     *Store
 	query func(query string, args []any, row func(pgx.Rows) error) error
@@ -77,7 +77,7 @@ type survey struct {
 
 	f      store.Foreign
 	digest hash.Hash
-	writes []write // the statements for the rows that were read last
+	writes []write // for the rows that were read last
 }
 
 // write is a statement that stores the MAC of a row.
@@ -105,8 +105,8 @@ func (v *survey) all() (store.Foreign, error) {
 	return v.f, nil
 }
 
-// found counts a foreign row, which is to get a MAC. The MAC depends on all that is in
-// the row, and so does the digest. The condition finds the row.
+// found counts a foreign row. mac is the MAC that the row would have. It depends on all values of the row, so the
+// digest of the MACs depends on them, too. condition selects the row.
 func (v *survey) found(mac []byte, table, condition string, args ...any) {
 	_, _ = v.digest.Write(mac) // a hash never fails
 	if v.exec != nil {
@@ -115,7 +115,7 @@ func (v *survey) found(mac []byte, table, condition string, args ...any) {
 	}
 }
 
-// flush writes the MACs of the rows that were read last.
+// flush executes the collected writes.
 func (v *survey) flush() error {
 	for _, w := range v.writes {
 		if err := v.exec(w.query, w.args...); err != nil {
@@ -126,7 +126,7 @@ func (v *survey) flush() error {
 	return nil
 }
 
-// runsAtOnce is how many runs are read at a time.
+// runsAtOnce is the number of runs that are read at a time.
 const runsAtOnce = 200
 
 func (v *survey) runs() error {
@@ -186,7 +186,7 @@ func (v *survey) run(r *runRow) error {
 	return v.flush()
 }
 
-// room reports whether a list takes one more row.
+// room reports whether a list may get one more row.
 func (v *survey) room(n int) bool {
 	v.f.TooMany = v.f.TooMany || n >= store.MaxForeign
 	return n < store.MaxForeign

@@ -99,7 +99,7 @@ func (t *tx) useGrant(id, run, step string, now time.Time) (bool, error) {
 		return false, err
 	}
 	if !g.Expires.IsZero() && !now.Before(g.Expires) {
-		t.queue("UPDATE @grants SET expired = true WHERE id = $1", id) // also if the clock is set back
+		t.queue("UPDATE @grants SET expired = true WHERE id = $1", id) // remains expired even if the clock is set back
 		return false, nil
 	}
 	if g.Uses == 0 {

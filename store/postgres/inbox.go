@@ -26,7 +26,7 @@ func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, er
 		data = g.Data
 	}
 	err := s.single(ctx, func(t *tx) error {
-		// The lock keeps the run from a deletion until the signal is stored.
+		// The lock prevents the run from being deleted before the signal is stored.
 		var n int64
 		if err := t.row("SELECT count(*) FROM (SELECT 1 FROM @runs WHERE id = $1 FOR KEY SHARE) r", []any{g.Run},
 			&n); err != nil {
@@ -55,7 +55,7 @@ func (s *Store) PutSignal(ctx context.Context, g store.Signal) (store.Signal, er
 	return s.Signal(ctx, g.ID)
 }
 
-// dropForeignSignal deletes a signal that somebody else planted under an id.
+// dropForeignSignal deletes the signal with an id if somebody else wrote it.
 func (t *tx) dropForeignSignal(id string) error {
 	if t.s.key == nil {
 		return nil
@@ -99,7 +99,7 @@ func (s *Store) Settled(ctx context.Context, run, step, kind string) (store.Sign
 	if err != nil {
 		return store.Signal{}, err
 	}
-	for _, g := range signals { // few: one for each round of questions, and late ones
+	for _, g := range signals { // there are few: one for each round of questions, and late ones
 		events, err := s.Events(ctx, run, g.Seq-1, 1)
 		if err != nil {
 			return store.Signal{}, err

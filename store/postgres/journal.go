@@ -17,10 +17,10 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// lastRow is where the last row of events of a run is found.
+// lastRow is the end of a query for the last row of events of a run.
 const lastRow = "FROM @events e WHERE e.run = runs.n ORDER BY e.seq DESC LIMIT 1"
 
-// lastEvent is the number of the last event of a run.
+// lastEvent is an expression for the number of the last event of a run.
 const lastEvent = "coalesce((SELECT e.seq + e.n - 1 " + lastRow + "), 0)"
 
 // Events implements [store.Journal].
@@ -29,7 +29,7 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 		limit = math.MaxInt
 	}
 	r := eventReader{s: s, run: run, after: after, limit: limit, strict: s.key != nil && store.IsOwnOnly(ctx)}
-	var most any // without a limit, NULL
+	var most any // NULL means no limit
 	if limit < math.MaxInt32 {
 		most = int64(limit)
 	}
@@ -63,13 +63,13 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 	return r.events, nil
 }
 
-// eventReader reads the events of a run that come after a given one.
+// eventReader collects the events of a run after a given event.
 type eventReader struct {
 	s      *Store
 	run    string
 	after  uint64
 	limit  int
-	strict bool // rows have to be the user's own, without a gap between them
+	strict bool // refuse foreign rows and gaps
 	end    uint64
 	events []tenon.Event
 }
@@ -107,7 +107,7 @@ func (r *eventReader) scan(rows pgx.Rows) error {
 	return nil
 }
 
-// selectRuns reads rows of runs.
+// selectRuns is the beginning of a query for rows of runs.
 const selectRuns = `SELECT n, id, session, principal, caller, parent, parent_seq, core, agent, model, title, state,
 	stop, created, greatest(updated, (SELECT e.last ` + lastRow + `)), ` + lastEvent + `, waiting, imported, mac
 	FROM @runs AS runs`
@@ -133,7 +133,7 @@ type conditions struct {
 	args  []any
 }
 
-// add adds a condition, in which each ? is a parameter for the next argument.
+// add adds a condition. Each ? in it becomes the parameter for the next argument.
 func (c *conditions) add(cond string, args ...any) {
 	for _, a := range args {
 		c.args = append(c.args, a)
@@ -176,7 +176,7 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	return s.runs(ctx, selectRuns+c.String()+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), c.args...)
 }
 
-// runsExcept reads the ids first, since a whole row takes several times longer.
+// runsExcept reads the ids of runs first, because reading whole rows takes several times longer.
 func (s *Store) runsExcept(ctx context.Context, c *conditions, f store.RunFilter) ([]tenon.Run, error) {
 	var ids []string
 	err := s.each(ctx, "SELECT id FROM @runs"+c.String()+" ORDER BY id DESC", c.args, func(rows pgx.Rows) error {

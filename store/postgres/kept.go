@@ -42,7 +42,7 @@ func (s *Store) PutResult(ctx context.Context, r store.KeptResult) error {
 			ON CONFLICT (key) DO UPDATE SET run = excluded.run, step = excluded.step, expires = excluded.expires,
 				data = excluded.data, mac = excluded.mac`,
 			r.Key, r.Run, r.Step, forms.Nanos(r.Expires), []byte(r.Data), mac)
-		// Results that expire first are removed until the rest fits.
+		// Remove the results that expire first, until the others fit.
 		t.queue(`DELETE FROM @results WHERE key IN (SELECT key FROM (SELECT key,
 			sum(length(data)) OVER (ORDER BY expires DESC, key) AS total FROM @results) r WHERE total > $1)`,
 			int64(maxResults))
@@ -73,7 +73,8 @@ func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.Ke
 	return r, err
 }
 
-// Admit implements [store.Rates]. The row of the key is locked: the turns of all replicas come one after another.
+// Admit implements [store.Rates]. It locks the row of the key, so that the calls of all replicas get their turns one
+// after another.
 func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time.Duration,
 	now time.Time) (wait time.Duration, ok bool, err error) {
 	if key == "" || calls < 1 || calls > forms.MaxTurns || per < 1 {
@@ -93,7 +94,7 @@ func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time
 		}
 		t.queue("UPDATE @rates SET turns = $1, past = $2 WHERE key = $3", forms.PackTurns(append(turns, turn)),
 			forms.Nanos(turn.Add(max(per, time.Hour))), key)
-		if len(packed) == 0 { // a new key: expired ones are of no use any more
+		if len(packed) == 0 { // the key is new; delete some expired keys
 			t.queue(`DELETE FROM @rates WHERE key IN (SELECT key FROM @rates WHERE past <= $1 AND key <> $2
 				LIMIT 100 FOR UPDATE SKIP LOCKED)`, forms.Nanos(now), key)
 		}
@@ -123,7 +124,7 @@ func (s *Store) PutPins(ctx context.Context, pins []store.Pin, fresh bool) error
 	}
 	return s.single(ctx, func(t *tx) error {
 		for i, p := range pins {
-			if fresh { // a foreign pin is no pin
+			if fresh { // a foreign pin does not count
 				if err := t.dropForeignPin(p.Server, p.Remote); err != nil {
 					return err
 				}
@@ -154,7 +155,7 @@ func (t *tx) dropForeignPin(server, remote string) error {
 	return err
 }
 
-// selectPins reads pins with their definitions, and listPins without them.
+// selectPins begins a query for pins with their definitions, listPins one for pins without them.
 const (
 	selectPins = "SELECT server, remote, raw, digest, definition, by, created, mac FROM @pins"
 	listPins   = "SELECT server, remote, raw, digest, ''::bytea, by, created, mac FROM @pins"

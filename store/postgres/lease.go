@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// live is a condition: the owner of lease l works.
+// live is the condition that the owner of the lease l is alive.
 const live = "EXISTS (SELECT 1 FROM @replicas r WHERE r.id = l.owner AND r.expires > clock_timestamp())"
 
-// Acquire implements [store.Leases]. A lease whose owner has expired is taken over, with another epoch.
+// Acquire implements [store.Leases]. It takes over a lease whose owner has expired. Such a lease gets a new epoch.
 func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
 	select {
 	case <-s.quit:
@@ -41,8 +41,8 @@ func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
 	return func() { s.release(run, epoch) }, true, nil
 }
 
-// acquire returns the epoch of a lease that it took, or 0 if somebody else has it. A statement without an answer is
-// made again: the lease of this process is then in the table, and gets another epoch.
+// acquire takes a lease and returns its epoch. It returns 0 if another replica has the lease. If a statement gets no
+// answer, acquire repeats it. The lease may be stored already then. In this case, it gets a new epoch.
 func (s *Store) acquire(run string) (epoch int64, err error) {
 	ctx, stop := context.WithTimeout(s.ctx, patience)
 	defer stop()
@@ -65,7 +65,7 @@ func (s *Store) acquire(run string) (epoch int64, err error) {
 	}
 }
 
-// release gives a lease back. If the database cannot be reached, the heartbeat tries again: see strays.
+// release deletes a lease. If the database cannot be reached, the heartbeat deletes it later; see strays.
 func (s *Store) release(run string, epoch int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), s.lease)
 	defer stop()
@@ -92,11 +92,11 @@ func (s *Store) Held(run string) (held bool, err error) {
 	return held, err
 }
 
-// forget is how long the rows of a replica that has ended without a word stay: a COMMIT that it may still look up is
-// long over by then.
+// forget is the time for which the rows of a replica are kept after it ended without deleting them. It is longer than
+// any COMMIT that the replica may still look up.
 const forget = "1 day"
 
-// beat renews all leases of this store: one statement, whatever their number.
+// beat renews all leases of this store at regular intervals, with one statement for all of them.
 func (s *Store) beat() {
 	every := s.lease / 3
 	ticker := time.NewTicker(every)
@@ -126,7 +126,8 @@ func (s *Store) beat() {
 	}
 }
 
-// strays deletes leases of this replica that it does not know: a release, or the answer to an Acquire, was lost.
+// strays deletes the leases of this replica that it does not know. They remain if a release failed, or if the answer to
+// an Acquire was lost.
 func (s *Store) strays(ctx context.Context) error {
 	type lease struct {
 		run   string
@@ -145,7 +146,7 @@ func (s *Store) strays(ctx context.Context) error {
 		return err
 	})
 	for _, l := range list {
-		if err == nil { // one that was acquired since has another epoch
+		if err == nil { // a lease that was acquired since has another epoch
 			_, err = s.pool.Exec(ctx, s.sql("DELETE FROM @leases WHERE run = $1 AND owner = $2 AND epoch = $3"),
 				plainText(l.run), s.replica, l.epoch)
 		}

@@ -15,30 +15,30 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// Live events pass through an unlogged table, whose rows are deleted as they are read: they cause no write-ahead log,
-// and are gone after a crash of the server. A notification only names the replica that has something to read, because
-// any role may listen.
+// Live events pass through an unlogged table, whose rows are deleted when they are read. They cause no write-ahead log,
+// and they are lost if the server crashes. A notification contains only the id of the replica that has events to read,
+// because any role may listen.
 
 // The payloads of notifications about live events.
 const (
 	followNote = "follow" // a replica has begun to follow a run
-	liveNote   = "live:"  // and the id of a replica, which has live events to read
+	liveNote   = "live:"  // followed by the id of a replica that has live events to read
 )
 
 const (
-	// readLive is how often live events are looked for without a connection that listens.
+	// readLive is the interval at which the table of live events is read if no connection listens.
 	readLive = 40 * time.Millisecond
-	// maxLive bounds the live events that are read at a time, in rows.
+	// maxLive bounds the rows of live events that are read at a time.
 	maxLive = 1000
 )
 
-// liveState is what a store knows of followers in this process.
+// liveState contains the followers of live events in this process.
 type liveState struct {
 	row  sync.Mutex // held while the row of a follower is written
 	mu   sync.Mutex
 	runs map[string]map[*liveFollower]struct{}
-	kick chan struct{} // there may be something to read
-	wake chan struct{} // other replicas follow
+	kick chan struct{} // signals that there may be live events to read
+	wake chan struct{} // signals that another replica began to follow a run
 }
 
 type liveFollower struct{ each func(tenon.Event) }
@@ -55,7 +55,7 @@ func ring(ch chan struct{}) {
 	}
 }
 
-// noted handles the payload of a notification about live events, and reports whether it was one.
+// noted handles a notification about live events. It reports whether the payload is one.
 func (s *Store) noted(payload string) bool {
 	switch to, ok := strings.CutPrefix(payload, liveNote); {
 	case ok && to == s.replica:
@@ -102,7 +102,7 @@ func (s *Store) FollowLive(ctx context.Context, run string, each func(tenon.Even
 	}
 }
 
-// announce writes the row of a follower, and has the other replicas notified of a new one.
+// announce writes the row of a follower. If fresh is set, it also notifies the other replicas.
 func (s *Store) announce(ctx context.Context, run string, fresh bool) {
 	_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @follows AS f (run, replica, n, expires)
 		VALUES ($1, $2, nextval('@epochs'), clock_timestamp() + $3 * interval '1 microsecond')
@@ -126,7 +126,7 @@ func (l *liveState) add(run string, f *liveFollower) {
 	l.runs[run][f] = struct{}{}
 }
 
-// remove reports whether the run has no follower left in this process.
+// remove removes a follower. It reports whether it was the last follower of the run in this process.
 func (l *liveState) remove(run string, f *liveFollower) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,14 +170,15 @@ func (s *Store) Followed(ctx context.Context) (list []store.LiveFollower, err er
 	return list, err
 }
 
-// PublishLive implements [store.Live]. It is one statement: what is inserted, and one notification for each replica.
+// PublishLive implements [store.Live]. It uses one statement, which inserts the events and sends one notification to
+// each replica.
 func (s *Store) PublishLive(ctx context.Context, list []store.LiveEvents) error {
 	var targets, runs []string
 	var events, macs [][]byte
 	for _, l := range list {
 		b, err := json.Marshal(l.Events)
 		if err != nil {
-			continue // data that is no JSON, and nobody needs it
+			continue // the data is not JSON; live events may be dropped
 		}
 		targets, runs = append(targets, l.Process), append(runs, l.Run)
 		events, macs = append(events, b), append(macs, s.key.Live(l.Process, l.Run, b))
@@ -219,7 +220,8 @@ func (s *Store) readLiveEvents() {
 	}
 }
 
-// takeLive reads and deletes the live events for this replica. Those that somebody else wrote are left out.
+// takeLive reads and deletes the live events for this replica, and passes them to the followers. It ignores events that
+// somebody else wrote.
 func (s *Store) takeLive(ctx context.Context) error {
 	type row struct {
 		n      int64

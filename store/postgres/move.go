@@ -16,12 +16,13 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// isMove is a condition on rows of marks: the mark of a move.
+// isMove is the condition that a row of marks is the mark of a move.
 var isMove = fmt.Sprintf(`starts_with(encode(name, 'hex'), '%x')`, store.MoveMark)
 
-// beginWrite is the first statement of each transaction that writes: it counts the transaction (see lookUp). In a store
-// that takes part in a copy it fails, because the name of a mark is no number. It holds a lock of the table that
-// SetMove waits for, so no transaction is under way after that. The process that copies sends beginAnyWrite.
+// beginWrite is the first statement of each transaction that writes. It stores the number of the transaction (see
+// lookUp). If the store takes part in a copy, the statement fails, because the conversion of the mark's name to a
+// number fails. The statement also locks the table of writers in a mode that conflicts with the lock of SetMove. So
+// when SetMove has its lock, no transaction that writes is under way. The copying process itself uses beginAnyWrite.
 var (
 	beginAnyWrite = `INSERT INTO @writers (replica, slot, n) VALUES ($1, $2, $3)
 		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`
@@ -31,7 +32,7 @@ var (
 		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`
 )
 
-// movedError returns the error of a write that beginWrite refused, or nil for any other.
+// movedError returns the error for a write that beginWrite refused. It returns nil for all other errors.
 func (s *Store) movedError(err error) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || pg.Code != "22P02" {
@@ -45,7 +46,7 @@ func (s *Store) movedError(err error) error {
 	return store.ReadMove(name).Err(s.name)
 }
 
-// openMove refuses to open a store that is being filled.
+// openMove returns an error if the store is the target of a copy that has not ended.
 func (s *Store) openMove(ctx context.Context) error {
 	if s.moving {
 		return nil
@@ -74,7 +75,7 @@ func (s *Store) Move(ctx context.Context) (m store.Move, err error) {
 // SetMove implements [store.Movable].
 func (s *Store) SetMove(ctx context.Context, m store.Move) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// It waits for the transactions that write, and they wait for it.
+		// The lock waits until all transactions that write have ended, and new ones wait for the lock.
 		if _, err := tx.Exec(ctx, s.sql("LOCK TABLE @writers IN SHARE ROW EXCLUSIVE MODE")); err != nil {
 			return err
 		}
@@ -95,8 +96,8 @@ func (s *Store) SetMove(ctx context.Context, m store.Move) error {
 	return nil
 }
 
-// moveTable returns the columns of a table for a copy, and the rest of its SELECT: FROM and ORDER BY. Grants that have
-// expired for good are left out, because a store in a file keeps no such column, and they never apply again.
+// moveTable returns the columns of a table for a copy, and the rest of the SELECT, which begins with FROM. It omits
+// grants that have expired for good. They never apply again, and a store in a file has no column for this state.
 func moveTable(t forms.Table) (columns []string, rest string) {
 	names := map[string]string{}
 	order := map[string]string{"runs": "t.n", "signals": "t.n", "run_blobs": "r.n, t.blob", "tallies": "r.n",
@@ -110,7 +111,7 @@ func moveTable(t forms.Table) (columns []string, rest string) {
 	case "run_blobs", "tallies", "events":
 		rest += " JOIN @runs r ON r.n = t.run"
 		names["run"] = "r.id"
-	case "pending": // the index of texts is not copied, so that all runs are behind
+	case "pending": // all runs are behind, because the index of texts is not copied
 		rest = "FROM @runs r LEFT JOIN @pending t ON t.run = r.n"
 		names["run"], names["todo"] = "r.id", "(coalesce(t.todo, 0) | 2)::bigint"
 	case "reservations":
@@ -179,7 +180,7 @@ func (s *Store) Fill(ctx context.Context, table string, rows [][]any) error {
 	})
 }
 
-// checkEvents refuses a row of events without events: UNIQUE(run, seq) would not hold for it.
+// checkEvents refuses a row that contains no events, because UNIQUE(run, seq) would not be sufficient for it.
 func (s *Store) checkEvents(row []any) error {
 	if n, ok := row[2].(int64); ok && n > 0 {
 		return nil
@@ -188,7 +189,8 @@ func (s *Store) checkEvents(row []any) error {
 		s.name, tenon.Visible(fmt.Sprint(row[0])))
 }
 
-// fillStatement returns the statement that inserts a row of a table. Rows name their run by its id.
+// fillStatement returns the statement that inserts a row into a table. The row contains the id of its run instead of
+// the primary key.
 func fillStatement(t forms.Table) string {
 	names, values := make([]string, len(t.Columns)), make([]string, len(t.Columns))
 	for i, c := range t.Columns {

@@ -22,26 +22,26 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// Config says where the store is.
+// Config configures a store.
 type Config struct {
-	// DSN is the connection: a URL (postgres://user:password@host/db?sslmode=verify-full) or words (host=… user=…). It
-	// may lead to pgbouncer in transaction mode.
+	// DSN is the connection string: a URL (postgres://user:password@host/db?sslmode=verify-full) or words (host=…
+	// user=…). It may name pgbouncer in transaction mode.
 	DSN string
-	// Direct is the connection that listens, without a pooler. Empty: DSN. If it cannot listen, changes by other
-	// replicas are found by a poll.
+	// Direct is the connection string of the connection that listens for notifications. It must not name a pooler. If
+	// empty, DSN is used. If the connection cannot listen, changes by other replicas are detected by a poll.
 	Direct string
-	Schema string        // of the tables; "" means tenon
-	Lease  time.Duration // how long a replica that is silent keeps its runs; 0 means 10 s
-	Conns  int           // the maximum number of connections, besides the one that listens; 0 means 8
-	Logger *slog.Logger  // nil: discard
+	Schema string        // of the tables; if empty, tenon
+	Lease  time.Duration // time after which a silent replica loses its runs; if 0, 10 s
+	Conns  int           // maximum number of connections without the one that listens; if 0, 8
+	Logger *slog.Logger  // if nil, nothing is logged
 	Now    func() time.Time
 	// Key signs each written row and checks each read row. If nil, rows are neither signed nor checked.
 	Key *signed.Key
-	// Moving says that the caller copies the store: see [store.Movable]. It may write to a store that was moved, and
-	// open one that is being filled.
+	// Moving means that the caller copies the store; see [store.Movable]. It can write to a store that was moved, and
+	// open a store that is being filled.
 	Moving bool
 
-	// dial replaces the dialer, in tests.
+	// dial replaces the dialer in tests.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -54,40 +54,40 @@ const (
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	name    string // for messages: never with a password
+	name    string // for messages, without a password
 	schema  string // quoted
-	channel string // of NOTIFY
+	channel string // channel of notifications
 	log     *slog.Logger
 	now     func() time.Time
 	key     *signed.Key
 	lease   time.Duration
-	replica string // this process
-	moving  bool   // see Config
+	replica string // random id of this process
+	moving  bool   // Config.Moving
 
 	pool  *pgxpool.Pool
-	texts sync.Map   // of statements: with @ → with the schema
-	slots chan *slot // for single writes
+	texts sync.Map   // statement with @ → statement with the schema
+	slots chan *slot // for transactions with a single write
 
 	ops    chan *op
-	quit   chan struct{}      // closed: no more writes
-	ctx    context.Context    // of the goroutines
+	quit   chan struct{}      // closed when no more writes may begin
+	ctx    context.Context    // of the goroutines of the store
 	stop   context.CancelFunc // ends ctx
-	owned  sync.WaitGroup     // the goroutines
+	owned  sync.WaitGroup     // waits for the goroutines
 	close  sync.Once
 	watch  watch
 	live   liveState
-	hint   chan struct{} // there is something to notify of
-	renew  chan struct{} // the leases have expired, and a write waits
-	failed atomic.Uint64 // writes
+	hint   chan struct{} // signals that there is a change to notify others of
+	renew  chan struct{} // signals that a write waits for expired leases
+	failed atomic.Uint64 // number of failed writes
 
 	mu     sync.Mutex
-	leases map[string]int64 // run → epoch of the leases of this store; 0: being acquired
-	probed time.Time        // until when the result of the last probe holds
+	leases map[string]int64 // run → epoch of this store's lease; 0 while it is acquired
+	probed time.Time        // time until which the last result is valid
 	health error
 }
 
-// Open opens a store, and creates its tables in an empty database. Errors: invalid (the DSN, the schema), store (with
-// what to do).
+// Open opens a store. It creates the tables in an empty database. Errors: invalid (the DSN, the schema), store (the
+// message says what to do).
 func Open(ctx context.Context, c Config) (_ *Store, err error) {
 	if c.DSN == "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "store: the DSN of PostgreSQL is missing")
@@ -165,8 +165,8 @@ func newStore(c *Config, conn *pgx.ConnConfig) *Store {
 	return s
 }
 
-// connConfig reads a DSN. Connections have no state: statements are not prepared, so that a pooler may change the
-// connection between two transactions.
+// connConfig parses a DSN. Statements are not prepared. Connections therefore have no state, and a pooler may use
+// another connection for each transaction.
 func connConfig(dsn string, dial pgconn.DialFunc) (*pgx.ConnConfig, error) {
 	conf, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -201,7 +201,8 @@ func statelessConn(conf *pgx.ConnConfig, dial pgconn.DialFunc) {
 	}
 }
 
-// errDSN returns the error for a DSN without the DSN, which has a password.
+// errDSN returns an error for a DSN that cannot be parsed. The error does not contain the DSN, because the DSN may
+// contain a password.
 func errDSN(err error) error {
 	_, why, _ := strings.Cut(err.Error(), "`: ")
 	if why == "" {
@@ -210,15 +211,15 @@ func errDSN(err error) error {
 	return tenon.Errorf(tenon.CodeInvalid, "store: the DSN of PostgreSQL is wrong: %s", why)
 }
 
-// register adds this process to the replicas, with a row for each connection that writes.
+// register adds this process to the replicas. Each of its connections that write gets a row.
 func (s *Store) register(ctx context.Context, conns int32) error {
-	host, _ := os.Hostname() // only for people
+	host, _ := os.Hostname() // only shown to people
 	if _, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires)
 		VALUES ($1, $2, clock_timestamp(), clock_timestamp() + $3 * interval '1 microsecond')`),
 		s.replica, plainText(fmt.Sprintf("%s/%d", host, os.Getpid())), s.lease.Microseconds()); err != nil {
 		return err
 	}
-	n := max(1, int(conns)-2) // the rest is for the writer of appends, and for reads
+	n := max(1, int(conns)-2) // the others are for appends and for reads
 	s.slots = make(chan *slot, n)
 	for i := range n {
 		s.slots <- &slot{id: i + 1}
@@ -228,14 +229,14 @@ func (s *Store) register(ctx context.Context, conns int32) error {
 	return err
 }
 
-// Close waits for the writes that are under way. Later ones fail. Leases end.
+// Close waits for the writes under way and then releases the leases. Later writes fail.
 func (s *Store) Close() error {
 	s.close.Do(func() {
 		close(s.quit)
 		s.stop()
 		s.owned.Wait()
 		for range cap(s.slots) {
-			<-s.slots // of writes under way
+			<-s.slots // waits for a write under way
 		}
 		s.leave()
 		s.watch.notify()
@@ -244,7 +245,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// leave removes this replica. If the database cannot be reached, its rows expire.
+// leave deletes the rows of this replica. If the database cannot be reached, they expire.
 func (s *Store) leave() {
 	ctx, stop := context.WithTimeout(context.Background(), s.lease)
 	defer stop()
@@ -257,7 +258,7 @@ func (s *Store) leave() {
 	}
 }
 
-// sql puts the schema into a statement.
+// sql inserts the schema into a statement.
 func (s *Store) sql(query string) string {
 	if q, ok := s.texts.Load(query); ok {
 		text, _ := q.(string)

@@ -243,14 +243,15 @@ CREATE UNLOGGED TABLE @live (
 CREATE INDEX live_target ON @live (target, n);
 `}
 
-// readers is the oldest version of the schema whose program may use a store of the last version.
+// readers is the oldest schema version whose programs can use a store with the last schema version.
 const readers = 1
 
-// minServer is the oldest PostgreSQL that the tests run against.
+// minServer is the oldest version of PostgreSQL with which the tests are run.
 const minServer = 150000
 
-// migrate brings the schema to the last version. Only one replica migrates at a time; the others wait and find the new
-// version. A store that needs no step is not written, so that a role without rights to change the schema is enough.
+// migrate brings the schema to the last version. Only one replica migrates at a time. The others wait and then find the
+// new version. If the schema is up to date, migrate writes nothing, so it works for a role without rights to change the
+// schema.
 func (s *Store) migrate(ctx context.Context) error {
 	if err := s.checkServer(ctx); err != nil {
 		return err
@@ -263,7 +264,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 7428))", s.schema); err != nil {
 			return err
 		}
-		there, err := s.version(ctx, tx) // another replica may have been faster
+		there, err := s.version(ctx, tx) // another replica may have migrated meanwhile
 		if err != nil || there == len(migrations) {
 			return err
 		}

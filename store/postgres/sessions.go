@@ -23,7 +23,7 @@ func (s *Store) PutSession(ctx context.Context, v tenon.Session) error {
 	})
 }
 
-// setTimes sets the times of a session that it does not have.
+// setTimes sets the missing times of a session.
 func (s *Store) setTimes(v *tenon.Session) {
 	if v.Created.IsZero() {
 		v.Created = s.now()
@@ -35,7 +35,7 @@ func (s *Store) setTimes(v *tenon.Session) {
 
 func (t *tx) putSession(v tenon.Session) {
 	mac := t.s.key.Session(v.ID, v.Principal)
-	if v.Foreign { // it was read so, and stays so
+	if v.Foreign { // a session that was foreign when it was read stays foreign
 		mac = nil
 	}
 	t.queue(`INSERT INTO @sessions (id, title, agent, principal, parent, head, head_seq, runs, created, updated,
@@ -50,7 +50,7 @@ func (t *tx) putSession(v tenon.Session) {
 const selectSessions = "SELECT id, title, agent, principal, parent, head, head_seq, runs, created, updated, " +
 	"imported, mac FROM @sessions AS sessions"
 
-// noOpenRun is true for a session whose runs have all ended.
+// noOpenRun is the condition that all runs of a session have ended.
 const noOpenRun = `NOT EXISTS (SELECT 1 FROM @runs WHERE session = sessions.id
 	AND state IN ('working', 'input_required'))`
 
@@ -80,7 +80,7 @@ func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Se
 		c.add("principal = ?", string(f.Principal))
 	}
 	if f.Parent != "" {
-		c.add("parent = ? AND parent <> ''", f.Parent) // the index has only parents
+		c.add("parent = ? AND parent <> ''", f.Parent) // the condition lets PostgreSQL use the partial index
 	}
 	if f.Prefix != "" {
 		c.add("id >= ? AND starts_with(id, ?)", f.Prefix, f.Prefix)
@@ -97,7 +97,7 @@ func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Se
 	}
 	c.args = append(c.args, int64(f.Limit))
 	list, err := s.sessions(ctx, selectSessions+c.String()+" ORDER BY updated DESC, id DESC LIMIT "+c.last(), c.args...)
-	if f.Principal != "" { // a foreign session has no owner
+	if f.Principal != "" { // nobody owns a foreign session
 		list = slices.DeleteFunc(list, func(v tenon.Session) bool { return v.Foreign })
 	}
 	return list, err
@@ -121,7 +121,7 @@ func (s *Store) sessions(ctx context.Context, query string, args ...any) ([]teno
 	return list, err
 }
 
-// importedRun is a run of an import in the form in which it is stored.
+// importedRun is a run of an import, in its stored form.
 type importedRun struct {
 	run   tenon.Run
 	rows  []forms.Row
@@ -179,14 +179,14 @@ func (t *tx) importSession(sessions []tenon.Session, runs []importedRun) error {
 		}
 		t.events(pos, r.rows)
 	}
-	for _, v := range sessions { // last: the runs have become heads on their way
+	for _, v := range sessions { // after the runs, which change the heads of their sessions
 		t.s.setTimes(&v)
 		t.putSession(v)
 	}
 	return nil
 }
 
-// scanID reads rows with one text, and appends it to a list.
+// scanID returns a function that appends the only column of a row to a list.
 func scanID(list *[]string) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		var id string

@@ -9,21 +9,22 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// The bits of a row of pending.
+// The bits of pending.todo.
 const (
-	todoCount = 1 // the summary is missing or out of date
+	todoCount = 1 // the summary is missing or outdated
 	todoText  = 2 // the index of texts may lack events
 )
 
 const (
-	// pendingRuns is a condition on rows of runs. Its parameter is a bit.
+	// pendingRuns is a condition on rows of runs. Its parameter is one of the bits.
 	pendingRuns = "n IN (SELECT run FROM @pending WHERE todo & $1::int <> 0)"
 	endedRuns   = "state IN ('completed', 'failed', 'cancelled')"
-	// runEnd reads where a run ends: its number, whether it has ended, its last event. The lock keeps the run.
+	// runEnd is a query for the end of a run: its primary key, whether it has ended, and its last event. It locks the
+	// run against deletion.
 	runEnd = "SELECT n, " + endedRuns + ", " + lastEvent + " FROM @runs AS runs WHERE id = $1 FOR SHARE"
 )
 
-// caughtUp clears a bit of a run.
+// caughtUp clears a bit of a run in pending.
 func (t *tx) caughtUp(n int64, bit int) {
 	t.queue("UPDATE @pending SET todo = todo & ~$2::int WHERE run = $1", n, bit)
 	t.queue("DELETE FROM @pending WHERE run = $1 AND todo = 0", n)
@@ -73,7 +74,7 @@ func (t *tx) putTally(v store.Tally, mac []byte) error {
 	var last uint64
 	switch err := t.row(runEnd, []any{v.Run}, &n, &ended, &last); {
 	case isNone(err):
-		return nil // deleted since its journal was read
+		return nil // the run was deleted after its journal was read
 	case err != nil:
 		return err
 	}

@@ -12,10 +12,11 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// Texts are searched without an extension, since not every role may create one: each search reads the texts of its
+// Texts are searched without an extension, because not every role may create one. Each search reads all texts of its
 // session or principal.
 //
-// The rank of a text is BM25 with equal weights of all words, as if each text were compared with one of middleLength.
+// Texts are ranked by BM25 with equal weights for all words. The average length of texts is not computed: it is assumed
+// to be middleLength.
 const middleLength = 1000 // characters
 
 // Unindexed implements [store.Texts].
@@ -72,11 +73,11 @@ func (t *tx) putText(r *store.RunTexts) error {
 	var last, done uint64
 	switch err := t.row(runEnd, []any{r.Run}, &n, &ended, &last); {
 	case isNone(err):
-		return nil // deleted since its journal was read
+		return nil // the run was deleted after its journal was read
 	case err != nil:
 		return err
 	}
-	// The row is locked: two replicas that index a run come one after the other.
+	// The row is locked, so that two replicas cannot index a run at the same time.
 	t.queue("INSERT INTO @texts_upto (run, seq) VALUES ($1, 0) ON CONFLICT DO NOTHING", n)
 	if err := t.row("SELECT seq FROM @texts_upto WHERE run = $1 FOR UPDATE", []any{n}, &done); err != nil {
 		return err
@@ -123,8 +124,8 @@ func (s *Store) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, 
 	return hits, err
 }
 
-// searchQuery returns the query for texts that contain all words, best first, or the newest if no word is long enough
-// to rank them.
+// searchQuery returns the query for the texts that contain all words, best first. If no word is long enough for
+// ranking, the newest texts are first.
 func searchQuery(f store.SearchFilter, words []string) (string, []any) {
 	var c conditions
 	var ranks []string
@@ -154,7 +155,7 @@ func searchQuery(f store.SearchFilter, words []string) (string, []any) {
 		fmt.Sprint(" ORDER BY rank DESC, t.n DESC LIMIT ", f.Limit), c.args
 }
 
-// escapeLike has the special characters of LIKE match themselves.
+// escapeLike escapes the special characters of LIKE.
 func escapeLike(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(s)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// patience is how long a write is tried while the database cannot be reached, or is busy with others.
+// patience is how long a write is tried again while the database cannot be reached or is busy.
 const patience = 30 * time.Second
 
-// slot is the row of a connection that writes. Only one transaction uses it at a time. The number of a transaction is
-// in its row if, and only if, the transaction was committed.
+// slot is the row of a connection that writes. Only one transaction uses a slot at a time. Each transaction writes its
+// number into the row, so the row contains the number if and only if the transaction was committed.
 type slot struct {
 	id int
 	n  int64
@@ -27,19 +27,19 @@ type tx struct {
 	s     *Store
 	ctx   context.Context
 	conn  *pgxpool.Conn
-	batch *pgx.Batch // statements that are sent with the next one
+	batch *pgx.Batch // statements that are sent together with the next one
 	runs  map[string]*position
-	lost  map[string]bool // runs whose lease this store had
+	lost  map[string]bool // runs whose lease this store has lost
 
-	inserts eventRows // not sent yet
+	inserts eventRows // rows of events that are not sent yet
 }
 
-// errUnknown says that the answer to a COMMIT is missing, and that the look-up got none either.
+// errUnknown means that a COMMIT got no answer, and that the look-up did not get one, either.
 var errUnknown = errors.New("the connection ended during the commit, and the database could not be asked since: " +
 	"it is not known whether the write was stored")
 
-// single does a write in a separate transaction, and returns after the commit. Its do may run more than once, in
-// transactions that are rolled back.
+// single makes a write in a separate transaction. It returns after the commit. do may be called more than once, each
+// time in a new transaction after the previous one was rolled back.
 func (s *Store) single(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return s.cancelled(err)
@@ -71,10 +71,10 @@ func (s *Store) single(ctx context.Context, do func(*tx) error) error {
 	return nil
 }
 
-// transact does a write in a transaction. If it was not committed for a temporary reason, it makes the transaction
-// again. Runs are the runs whose positions do needs; their leases are locked. If the leases of this replica have
-// expired, it waits for a heartbeat. A database that was away for longer than a lease thus does not cost the results
-// of calls.
+// transact makes a write in a transaction. If the transaction was not committed for a temporary reason, it is made
+// again. runs are the runs whose positions do needs; their leases are locked. If the leases of this replica have
+// expired, transact waits for a heartbeat. The results of calls are therefore not lost if the database could not be
+// reached for longer than a lease.
 func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer stop()
@@ -100,7 +100,7 @@ func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 	}
 }
 
-// try makes a transaction once.
+// try makes one attempt of a transaction.
 func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost bool,
 	do func(*tx) error) (err error) {
 	conn, err := s.pool.Acquire(ctx)
@@ -111,7 +111,7 @@ func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost 
 	t := &tx{s: s, ctx: ctx, conn: conn, batch: &pgx.Batch{}, runs: map[string]*position{}}
 	sl.n++
 	t.queue("BEGIN")
-	// A process that is stopped within a transaction must not keep the locks of others for longer than its lease.
+	// If a process is stopped within a transaction, the transaction must not hold its locks for longer than the lease.
 	t.queue("SELECT set_config('idle_in_transaction_session_timeout', $1, true)", s.idle())
 	begin := beginWrite
 	if s.moving {
@@ -134,13 +134,13 @@ func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost 
 }
 
 func (t *tx) rollback() {
-	// A connection in any other state is not used again: its transaction ends with it.
+	// If ROLLBACK fails, the connection is closed, which ends its transaction.
 	if _, err := t.conn.Exec(t.ctx, "ROLLBACK"); err != nil {
 		_ = t.conn.Conn().Close(t.ctx)
 	}
 }
 
-// commit sends what is queued, and the COMMIT.
+// commit sends the queued statements and COMMIT.
 func (t *tx) commit(sl *slot) error {
 	t.insertEvents()
 	n := t.batch.Len()
@@ -164,16 +164,16 @@ func (t *tx) commit(sl *slot) error {
 	case err == nil:
 		t.rollback()
 		return errors.New("the database rolled the write back")
-	case ok && pg.Severity == "ERROR": // a statement was refused, so COMMIT was not carried out
+	case ok && pg.Severity == "ERROR": // the server refused a statement and did not commit
 		t.rollback()
 		return err
 	}
-	_ = t.conn.Conn().Close(t.ctx) // so that its transaction ends, if it is still under way
+	_ = t.conn.Conn().Close(t.ctx) // ends the transaction if it is still under way
 	return t.s.lookUp(sl, err)
 }
 
-// lookUp finds out whether the transaction of a slot was committed: then it returns nil, or else why it was not. The
-// row is locked by the transaction as long as that is under way.
+// lookUp finds out whether the transaction of a slot was committed. If so, it returns nil, otherwise an error with the
+// cause why. The transaction locks the row of its slot, so the query waits as long as the transaction is under way.
 func (s *Store) lookUp(sl *slot, why error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer stop()
@@ -184,7 +184,7 @@ func (s *Store) lookUp(sl *slot, why error) error {
 		switch {
 		case err == nil && n == sl.n:
 			return nil
-		case err == nil || errors.Is(err, pgx.ErrNoRows): // its first transaction inserts the row
+		case err == nil || errors.Is(err, pgx.ErrNoRows): // there is no row before the first transaction
 			return notCommitted{why}
 		}
 		select {
@@ -195,16 +195,16 @@ func (s *Store) lookUp(sl *slot, why error) error {
 	}
 }
 
-// notCommitted is the error of a transaction that was looked up and is not there.
+// notCommitted is the error of a transaction whose look-up showed that it was not committed.
 type notCommitted struct{ err error }
 
 func (n notCommitted) Error() string { return n.err.Error() }
 func (n notCommitted) Unwrap() error { return n.err }
 
-// queue adds a statement that is sent with the next one.
+// queue adds a statement. It is sent together with the next statement that needs an answer.
 func (t *tx) queue(query string, args ...any) { t.batch.Queue(t.s.sql(query), encode(args)...) }
 
-// flush sends what is queued.
+// flush sends the queued statements.
 func (t *tx) flush() error {
 	if t.batch.Len() == 0 {
 		return nil
@@ -214,7 +214,7 @@ func (t *tx) flush() error {
 	return t.conn.SendBatch(t.ctx, b).Close()
 }
 
-// exec sends a statement and returns how many rows it changed.
+// exec sends a statement and returns the number of rows that it changed.
 func (t *tx) exec(query string, args ...any) (changed int64, err error) {
 	t.queue(query, args...)
 	b := t.batch
@@ -271,10 +271,10 @@ func eachRow(rows pgx.Rows, row func(pgx.Rows) error) error {
 	return rows.Err()
 }
 
-// errEnough ends the reading of rows, without an error.
+// errEnough ends the reading of rows early. It is not reported as an error.
 var errEnough = errors.New("enough")
 
-// each reads outside of a transaction: it calls row for each row, as long as that returns nil.
+// each reads rows outside of a transaction. It calls row for each row until row returns an error.
 func (s *Store) each(ctx context.Context, query string, args []any, row func(pgx.Rows) error) error {
 	if err := ctx.Err(); err != nil {
 		return s.readError(ctx, err)
@@ -293,7 +293,7 @@ func (s *Store) each(ctx context.Context, query string, args []any, row func(pgx
 			return nil
 		case tries <= int(s.pool.Config().MaxConns) && !seen && passes(err) && ctx.Err() == nil:
 			if _, connecting := errors.AsType[*pgconn.ConnectError](err); !connecting || tries == 0 {
-				continue // a connection that has ended since its last use; each one of the pool may have
+				continue // the connection has ended since its last use, and each one in the pool may have
 			}
 		}
 		if own, ok := isCalled(err); ok {

@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// pollEvery is how often changes by others are looked for without a connection that listens, while somebody waits.
+	// pollEvery is the interval of polls for changes by other replicas if no connection listens. There are polls only
+	// while a caller waits.
 	pollEvery = 40 * time.Millisecond
-	// listening is how often they are looked for besides: a notification can be lost.
+	// listening is the interval of polls while a connection listens, because a notification can be lost.
 	listening = time.Second
 	// listenAgain is the pause before the next attempt to listen.
 	listenAgain = 2 * time.Second
@@ -22,7 +23,7 @@ const (
 type watch struct {
 	mu      sync.Mutex
 	ch      chan struct{}
-	waiters map[*func() bool]struct{} // how to stop looking at their contexts
+	waiters map[*func() bool]struct{} // functions that stop waiting for the callers' contexts
 	hears   atomic.Bool               // a connection listens
 }
 
@@ -65,17 +66,17 @@ func (w *watch) notify() {
 	}
 }
 
-// hintOthers has the other replicas notified soon.
+// hintOthers requests a notification of the other replicas. It does not wait for it.
 func (s *Store) hintOthers() {
 	select {
 	case s.hint <- struct{}{}:
-	default: // the next one is for this change too
+	default: // the pending request covers this change
 	}
 }
 
-// notifyOthers sends notifications. It does so after the commits, because a NOTIFY within a transaction has all commits
-// of the server wait for each other. One is for all writes since the last one. The payload is the replica: any role may
-// listen.
+// notifyOthers sends the requested notifications. It sends them after the commits, because transactions that contain a
+// NOTIFY commit one after the other in the whole server. One notification covers all writes since the last one. The
+// payload contains only the id of this replica, because any role may listen.
 func (s *Store) notifyOthers() {
 	for {
 		select {
@@ -114,7 +115,7 @@ func (s *Store) listenOnce(conf *pgx.ConnConfig) error {
 	defer func() {
 		ctx, stop := context.WithTimeout(context.Background(), time.Second)
 		defer stop()
-		_ = conn.Close(ctx) // err says more
+		_ = conn.Close(ctx) // the other error has more detail
 	}()
 	if _, err := conn.Exec(s.ctx, "LISTEN "+pgx.Identifier{s.channel}.Sanitize()); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (s *Store) listenOnce(conf *pgx.ConnConfig) error {
 	}
 }
 
-// poll looks for changes by others while somebody waits for them.
+// poll checks for changes by other replicas while callers wait for changes.
 func (s *Store) poll(last string) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -153,9 +154,9 @@ func (s *Store) poll(last string) {
 	}
 }
 
-// others returns a text that changes with each change by another replica: each of their transactions adds 1 to a row of
-// writers, each lease has another epoch, and a replica that dies is counted. The three numbers are not added: the end
-// of a run adds a transaction and takes an epoch away.
+// others returns a text that differs after each change by another replica. It consists of three numbers: the number of
+// the other replicas' transactions, the sum of the epochs of their leases, and the number of replicas that have died.
+// The numbers are not added up, because the end of a run increases the first and decreases the second.
 func (s *Store) others(ctx context.Context) (state string, err error) {
 	err = s.each(ctx, `SELECT concat_ws(' ', (SELECT coalesce(sum(n), 0) FROM @writers WHERE replica <> $1),
 		(SELECT coalesce(sum(epoch), 0) FROM @leases WHERE owner <> $1),

@@ -7,10 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// maxBatch is how many appends share one transaction.
+// maxBatch is the maximum number of appends in one transaction.
 const maxBatch = 256
 
-// op is one append. Its do may run more than once, in transactions that are rolled back.
+// op is one append. do may be called more than once, each time in a new transaction after the previous one was rolled
+// back.
 type op struct {
 	run   string
 	do    func(*tx) error
@@ -18,14 +19,14 @@ type op struct {
 	done  chan error
 }
 
-// The states of an op: the writer and a caller that gives up race for it.
+// The states of an op. The writer takes the op, unless a caller that gives up abandons it first.
 const (
 	opWaiting = iota
 	opTaken
 	opAbandoned
 )
 
-// submit has one append done and returns after its commit.
+// submit gives an append to the writer and returns after its commit.
 func (s *Store) submit(ctx context.Context, run string, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return s.cancelled(err)
@@ -55,10 +56,10 @@ func (s *Store) submit(ctx context.Context, run string, do func(*tx) error) erro
 			return s.closedError()
 		}
 	}
-	return <-o.done // under way, and soon over
+	return <-o.done // the append is under way and will end soon
 }
 
-// write does appends until the store is closed. Appends that wait at the same time share a transaction.
+// write makes appends until the store is closed. All appends that wait at the same time share a transaction.
 func (s *Store) write() {
 	sl := &slot{}
 	batch := make([]*op, 0, maxBatch)
@@ -69,13 +70,13 @@ func (s *Store) write() {
 			s.commit(sl, batch)
 			clear(batch)
 		case <-s.quit:
-			return // an op that still waits is abandoned by its caller
+			return // the callers abandon the ops that still wait
 		}
 	}
 }
 
-// collect takes the ops that wait. The callers of the last commit need a moment to come back with their next append, so
-// it lets them run first.
+// collect adds waiting ops to the batch. It yields the processor first, because the callers of the last commit need a
+// moment to submit their next append.
 func (s *Store) collect(batch []*op) []*op {
 	for idle := 0; len(batch) < maxBatch && idle < 2; {
 		select {
@@ -90,8 +91,8 @@ func (s *Store) collect(batch []*op) []*op {
 	return batch
 }
 
-// commit does a batch in one transaction. If that fails because of one of its appends, each is done in a separate
-// transaction, so that only the faulty one fails.
+// commit makes the appends of a batch in one transaction. If the transaction fails because of one of them, commit makes
+// each append in a separate transaction, so that only the faulty append fails.
 func (s *Store) commit(sl *slot, batch []*op) {
 	taken := batch[:0]
 	for _, o := range batch {
@@ -128,7 +129,7 @@ func (s *Store) commit(sl *slot, batch []*op) {
 	}
 }
 
-// transactAll does appends in one transaction. It puts the errors of refused ones into errs.
+// transactAll makes appends in one transaction. It stores the errors of refused appends in errs.
 func (s *Store) transactAll(sl *slot, batch []*op, errs []error) error {
 	runs := make([]string, len(batch))
 	for i, o := range batch {

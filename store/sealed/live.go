@@ -7,13 +7,15 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// Live events are in a table of the database for a moment. An event that may contain a named value is encrypted, as in
-// the journal. An event that cannot be encrypted or decrypted is left out: followers do without it.
+// Live events are stored in a table of the database for a short time. An event that may contain a named value is
+// encrypted, as in the journal. An event that cannot be encrypted or decrypted is dropped, because followers do not
+// depend on live events.
 
 // boundLive returns the name to which a live event is bound.
 func boundLive(e tenon.Event) string { return "live\x00" + e.Run + "\x00" + e.Kind + "\x00" + e.Step }
 
-// FollowLive implements [store.Live] if the other store does; otherwise it waits for the end of ctx.
+// FollowLive implements [store.Live]. If the embedded store does not implement [store.Live], FollowLive only waits
+// until ctx ends.
 func (w *Store) FollowLive(ctx context.Context, run string, each func(tenon.Event)) {
 	if l, ok := w.Store.(store.Live); ok {
 		l.FollowLive(ctx, run, func(e tenon.Event) {
@@ -36,7 +38,8 @@ func (w *Store) Followed(ctx context.Context) ([]store.LiveFollower, error) {
 	return nil, nil
 }
 
-// Wake implements [store.Live]. It returns nil if no process can follow: the other store carries no live events.
+// Wake implements [store.Live]. If the embedded store does not implement [store.Live], other processes cannot follow,
+// and Wake returns nil.
 func (w *Store) Wake() <-chan struct{} {
 	if l, ok := w.Store.(store.Live); ok {
 		return l.Wake()

@@ -33,7 +33,7 @@ type Store struct {
 	names  [][]byte // in lower case; if empty, nothing is encrypted
 }
 
-// mark begins encrypted data. No event, signal or wait of a core has such a member.
+// mark is the prefix of encrypted data. The data of events, signals and waits of cores never contain such a member.
 const mark = `{"sealed":`
 
 // New returns a store that encrypts data which may contain a member with one of the names. If cipher is nil, reading
@@ -46,7 +46,7 @@ func New(s store.Store, cipher Cipher, names []string) *Store {
 	return w
 }
 
-// Holder implements [store.LeaseHolders] if the other store does.
+// Holder implements [store.LeaseHolders] if the embedded store does.
 func (w *Store) Holder(run string) (pid int) {
 	if h, ok := w.Store.(store.LeaseHolders); ok {
 		pid = h.Holder(run)
@@ -54,7 +54,8 @@ func (w *Store) Holder(run string) (pid int) {
 	return pid
 }
 
-// mayContain reports whether data may contain a named value. Data with escaped characters may contain any name.
+// mayContain reports whether data may contain a named value. If the data contain escaped characters, it returns true,
+// because any name may be written with escapes.
 func (w *Store) mayContain(data []byte) bool {
 	if len(w.names) == 0 || len(data) == 0 {
 		return false

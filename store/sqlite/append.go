@@ -15,7 +15,7 @@ import (
 type position struct {
 	n        int64 // the number of the run's row
 	seq      uint64
-	chapter  int64  // the last one; 0: none
+	chapter  int64  // the last one; 0 if there is none
 	first    uint64 // the number of its first event
 	imported bool
 	base     []byte // the part of the row's MAC that does not change; nil without a key

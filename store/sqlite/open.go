@@ -56,7 +56,7 @@ type Store struct {
 	read   *sql.DB
 	writer *writer
 	conn   *sql.Conn     // the writer's
-	turn   chan struct{} // held while conn is used; nil: the writer's mutex is used instead
+	turn   chan struct{} // held while conn is used; if nil, the writer's mutex is used instead
 
 	mu       sync.Mutex
 	prepared map[string]*sql.Stmt // for reading

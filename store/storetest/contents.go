@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// Populate writes rows of every kind into an empty store: runs at work, at rest and ended, journals with large values,
-// NUL bytes and invalid UTF-8, blobs, sessions, signals, grants, budgets, kept results, rates, pins and summaries. Runs
+// Populate writes rows of every kind into an empty store: working, waiting and ended runs, journals with large values,
+// NUL bytes and invalid UTF-8, blobs, sessions, signals, grants, budgets, kept results, rates, pins and summaries. runs
 // is the number of runs.
 func Populate(t testing.TB, s store.Store, runs int) {
 	t.Helper()
@@ -33,7 +33,7 @@ func Populate(t testing.TB, s store.Store, runs int) {
 		check(s.Append(ctx, store.Append{Create: r, Run: id, Events: list,
 			Blobs: [][]byte{[]byte("snapshot"), {0, byte(i)}}}))
 		last := len(list)
-		for j := range i % 5 { // many rows of events
+		for j := range i % 5 { // several rows of events
 			check(s.Append(ctx, store.Append{Run: id, Events: events(last+1+j, 1)}))
 		}
 		last += i % 5
@@ -79,10 +79,10 @@ func Populate(t testing.TB, s store.Store, runs int) {
 		Definition: json.RawMessage(`{"name":"add"}`), By: "me", Created: at(5)}}, false))
 }
 
-// far is a time at which nothing of a test has expired.
+// far is a time before which nothing in a test expires.
 var far = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Contents are what the methods of a store return of its rows, for a comparison of two stores.
+// Contents contains the results of a store's methods, to compare the rows of two stores.
 type Contents struct {
 	Runs      []tenon.Run
 	Events    map[string][]string // by run; data as digests

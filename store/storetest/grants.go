@@ -27,7 +27,7 @@ func testGrants(t *testing.T, open func() store.Store) {
 	must(t, err)
 	equal(t, "a's", got, []store.Grant{grant("g3", "a", "x", "", 3), grant("g4", "a", "x", "args.n == 1", 4),
 		grant("g2", "a", "y", "", 2)})
-	must(t, other.PutGrant(ctx, grant("g5", "a", "x", "", 9))) // replaces the one with the same condition
+	must(t, other.PutGrant(ctx, grant("g5", "a", "x", "", 9))) // replaces the grant with the same condition
 	got, err = s.Grants(ctx, "")
 	must(t, err)
 	equal(t, "everybody's", got, []store.Grant{grant("g4", "a", "x", "args.n == 1", 4), grant("g5", "a", "x", "", 9),
@@ -95,12 +95,12 @@ func testGrantUses(t *testing.T, open func() store.Store) {
 	use(other, "ever", "r", "1.0", 1000, false)
 	use(other, "nothing", "r", "1.0", 1, false)
 	must(t, s.DeleteGrant(ctx, "a", "twice"))
-	must(t, s.PutGrant(ctx, twice)) // its uses are its own
+	must(t, s.PutGrant(ctx, twice)) // its uses are counted separately
 	use(s, "twice", "r", "1.0", 1, true)
 	use(s, "twice", "r", "2.0", 1, true)
 	use(s, "twice", "r", "3.0", 1, false)
 
-	// Of many at once, no more than may.
+	// Many concurrent uses do not exceed the limit.
 	few := grant("few", "b", "x", "", 0)
 	few.Uses, few.Expires = 5, at(0).Add(time.Hour)
 	must(t, s.PutGrant(ctx, few))

@@ -11,10 +11,10 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// SignedPlace makes an empty place for a store and returns what opens it with a key.
+// SignedPlace creates an empty place for a store. It returns a function that opens the store with a key.
 type SignedPlace func(t *testing.T) (open func(*signed.Key) store.Store)
 
-// RunSigned checks what an implementation does with the MACs of its rows.
+// RunSigned checks how an implementation handles the MACs of its rows.
 func RunSigned(t *testing.T, place SignedPlace) {
 	for name, test := range map[string]func(*testing.T, func(*signed.Key) store.Store){
 		"own":     testOwn,
@@ -35,7 +35,7 @@ func RunSigned(t *testing.T, place SignedPlace) {
 	})
 }
 
-// Key is a key that depends on a name.
+// Key returns a key that depends on a name.
 func Key(t *testing.T, name string) *signed.Key {
 	t.Helper()
 	k, err := signed.NewKey(bytes.Repeat([]byte(name), 40))
@@ -43,7 +43,7 @@ func Key(t *testing.T, name string) *signed.Key {
 	return k
 }
 
-// soon is when kept results expire.
+// soon is the time at which kept results expire.
 var soon = time.Now().Add(time.Hour).Truncate(time.Second).UTC()
 
 // fillAll writes a row of each kind.
@@ -73,7 +73,7 @@ func large() json.RawMessage {
 	return json.RawMessage(`"` + string(bytes.Repeat([]byte("x"), 100_000)) + `"`)
 }
 
-// checkOwn checks that all rows of fillAll count.
+// checkOwn checks that all rows of fillAll are treated as the user's own.
 func checkOwn(t *testing.T, s store.Store) {
 	t.Helper()
 	ctx := store.OwnOnly(t.Context())
@@ -111,7 +111,7 @@ func checkOwn(t *testing.T, s store.Store) {
 	equal(t, "foreign rows", f, store.Foreign{})
 }
 
-// checkForeign checks that no row of fillAll counts, and that journals can be read.
+// checkForeign checks that no row of fillAll has an effect, and that journals can still be read.
 func checkForeign(t *testing.T, s store.Store) {
 	t.Helper()
 	ctx, own := t.Context(), store.OwnOnly(t.Context())
@@ -191,7 +191,7 @@ func testForeign(t *testing.T, open func(*signed.Key) store.Store) {
 	must(t, b.DeleteGrant(t.Context(), "a", "g"))
 }
 
-// testReplace has own rows take the place of planted ones.
+// testReplace replaces planted rows by the user's own rows.
 func testReplace(t *testing.T, open func(*signed.Key) store.Store) {
 	fillAll(t, open(Key(t, "a")))
 	s, ctx := open(Key(t, "b")), t.Context()
@@ -227,7 +227,7 @@ func testAdopt(t *testing.T, open func(*signed.Key) store.Store) {
 	wantCode(t, b.Adopt(ctx, ""), tenon.CodeConflict)
 	checkForeign(t, b)
 	must(t, a.Append(ctx, store.Append{Run: "r1", Events: events(4, 1)}))
-	wantCode(t, b.Adopt(ctx, f.Digest), tenon.CodeConflict) // it is not what was seen
+	wantCode(t, b.Adopt(ctx, f.Digest), tenon.CodeConflict) // the rows differ from the shown ones
 	again, err := b.Foreign(ctx)
 	must(t, err)
 	if f.Digest == again.Digest {

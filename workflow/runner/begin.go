@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// Begun is a run that can be started. The caller completes its spec.
+// Begun is a run that is ready to be started. The caller completes its spec.
 type Begun struct {
 	Spec   workflow.Spec
 	tools  *catalog.Snapshot // nil if no step calls a tool
@@ -20,8 +20,8 @@ type Begun struct {
 	tables map[string][]byte // by digest
 }
 
-// Begin prepares a run of a workflow with a new id. The tables of inputs that the store may not have are given by
-// digest. Errors: invalid (parameters, tables, a missing tool, a missing secret), denied, errors of connecting.
+// Begin prepares a run of a workflow with the id run. tables contains, by digest, the input tables that may be missing
+// in the store. Errors: invalid (parameters, tables, a missing tool, a missing secret), denied, errors of connecting.
 func (r *Runner) Begin(ctx context.Context, f *Flow, run string, params json.RawMessage,
 	inputs map[string]tenon.Table, tables map[string][]byte) (*Begun, error) {
 	b := &Begun{Spec: workflow.Spec{Name: f.Name, Inputs: inputs, Foreign: f.Foreign}, tables: tables}
@@ -57,7 +57,7 @@ func (r *Runner) Begin(ctx context.Context, f *Flow, run string, params json.Raw
 }
 
 // checkSecrets refuses a workflow whose requests need secrets that do not exist. It also refuses a workflow of a tool
-// table whose requests would send secrets of the configuration to addresses that the table chose.
+// table if its requests would send secrets of the configuration, because the author of the table chose the addresses.
 func (r *Runner) checkSecrets(ctx context.Context, f *Flow, digest string) error {
 	p, err := r.Stored(ctx, digest)
 	if err != nil || p.Requests == nil {
@@ -78,8 +78,8 @@ func (r *Runner) checkSecrets(ctx context.Context, f *Flow, digest string) error
 	return nil
 }
 
-// Start begins a run and stores everything that it needs in the same commit. Data that the store already has are only
-// referenced.
+// Start begins a run and stores everything that it needs in the same commit. It only refers to data that the store
+// already has.
 func (r *Runner) Start(ctx context.Context, e engine.Spec, b *Begun) (err error) {
 	spec, s, pack, tables := &b.Spec, b.tools, b.pack, b.tables
 	if spec.Debug && spec.Folder == "" {
@@ -88,7 +88,7 @@ func (r *Runner) Start(ctx context.Context, e engine.Spec, b *Begun) (err error)
 		}
 	}
 	e.Data = tenon.EventData(spec)
-	var own []string // inputs that other runs have stored
+	var own []string // inputs that the store already has
 	for _, t := range spec.Inputs {
 		if tables[t.Digest] == nil {
 			own = append(own, t.Digest)
@@ -110,7 +110,7 @@ func (r *Runner) Start(ctx context.Context, e engine.Spec, b *Begun) (err error)
 	}
 	err = r.c.Start(ctx, e)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound && len(e.Uses) > len(own) {
-		// The runs with these data were deleted since.
+		// The referenced data were deleted with their runs in the meantime.
 		e.Uses, e.Blobs = own, append(slices.Clip(base), pack)
 		if s != nil {
 			e.Blobs = append(e.Blobs, s.Encode())

@@ -14,14 +14,14 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// Workflow is a workflow that is offered as a tool: the file and the data with it, as [config.ReadWorkflow] returns
+// Workflow is a workflow that is offered as a tool. It contains the file and its data, as [config.ReadWorkflow] returns
 // them.
 type Workflow struct {
 	*workflow.Workflow
 	Pack *workflow.Pack
-	// Description replaces the file's description for models. If empty, the file's description is used.
+	// Description replaces the description in the file for models. If empty, the description in the file is used.
 	Description string
-	// Foreign says that the workflow came with a tool table, so its own annotations do not count.
+	// Foreign means that the workflow came with a tool table. Its own annotations are then not trusted.
 	Foreign bool
 }
 
@@ -40,7 +40,7 @@ type Flow struct {
 	zip func() (zip []byte, digest string, err error)
 }
 
-// NewFlow returns a workflow that can be run. It packs the workflow when its zip is needed.
+// NewFlow returns a workflow that can be run. The workflow is packed when its zip is first needed.
 func NewFlow(w Workflow) *Flow {
 	f := &Flow{Workflow: w}
 	digest := ""
@@ -56,10 +56,10 @@ func NewFlow(w Workflow) *Flow {
 	return f
 }
 
-// Zip returns the packed workflow and the digest of these bytes.
+// Zip returns the packed workflow and the digest of its bytes.
 func (f *Flow) Zip() (zip []byte, digest string, err error) { return f.zip() }
 
-// Describe returns the description for models: what the workflow does, and its tables.
+// Describe returns the description for models: the purpose of the workflow, and its tables.
 func (f *Flow) Describe() string {
 	text := cmp.Or(f.Description, f.File.Description)
 	if len(f.Inputs) == 0 && len(f.Outputs) == 0 {
@@ -92,8 +92,8 @@ func (f *Flow) Describe() string {
 	return b.String()
 }
 
-// CallSchema returns the schema of a call: the parameters. If the workflow takes tables, the parameters are in
-// configuration, and the ids of the tables in data_inputs.
+// CallSchema returns the schema of a call. For a workflow without input tables, it is the schema of the parameters.
+// Otherwise the parameters are in the member configuration, and the ids of the tables in data_inputs.
 func (f *Flow) CallSchema() json.RawMessage {
 	params := f.Schema()
 	if len(f.Inputs) == 0 {
@@ -115,8 +115,8 @@ func (f *Flow) CallSchema() json.RawMessage {
 		props, strings.Join(ports, ","), tenon.EventData(names), tenon.EventData(append(required, "data_inputs")))
 }
 
-// Arguments makes arguments for the schema from only the parameters. The ids of the tables are placeholders, because
-// the tables are passed separately.
+// Arguments returns arguments that match the schema and contain the parameters. The ids of tables are placeholders,
+// because the tables are passed separately.
 func (f *Flow) Arguments(params json.RawMessage) json.RawMessage {
 	if len(f.Inputs) == 0 {
 		return params
@@ -135,7 +135,7 @@ func (f *Flow) Arguments(params json.RawMessage) json.RawMessage {
 	return tenon.EventData(args)
 }
 
-// Split separates the arguments of a call into the parameters and the ids of tables by port.
+// Split splits the arguments of a call into the parameters and the ids of tables by port.
 func (f *Flow) Split(args json.RawMessage) (params json.RawMessage, ids map[string]string, err error) {
 	if len(f.Inputs) == 0 {
 		return args, nil, nil

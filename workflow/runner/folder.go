@@ -21,8 +21,8 @@ import (
 // maxChildren bounds the runs of a workflow that are cancelled when it ends.
 const maxChildren = 10_000
 
-// NewFolder returns the path of the folder for the data of a workflow run and, in debug mode, for the inputs of its
-// steps. It is next to the store, otherwise temporary.
+// NewFolder returns the path of a folder for the data of a workflow run and, in debug mode, for the inputs of its
+// steps. The folder is next to the store if possible, otherwise in the folder for temporary files.
 func (r *Runner) NewFolder(run string) (string, error) {
 	name := strings.ReplaceAll(run, "/", "=")
 	if r.c.Folder == "" {
@@ -39,8 +39,8 @@ func (r *Runner) NewFolder(run string) (string, error) {
 	return dir, nil
 }
 
-// DropFolder removes the temporary folder of a run that did not begin. A folder next to the store is created only when
-// a step needs it, and may belong to another process that began the same run.
+// DropFolder removes the temporary folder of a run that did not begin. It keeps a folder next to the store, because
+// such a folder is created only when a step needs it, and another process may have begun the same run.
 func (r *Runner) DropFolder(folder string) {
 	if folder == "" || r.c.Folder != "" {
 		return
@@ -53,8 +53,8 @@ func (r *Runner) DropFolder(folder string) {
 // DataFolder returns the path of the workflow's data in the folder of a run.
 func DataFolder(spec *workflow.Spec) string { return filepath.Join(spec.Folder, "data") }
 
-// Unpack makes sure that the data of a workflow's run exist before a step reads them: at the first step, and if
-// somebody removed them.
+// Unpack creates the data of a workflow's run before a step reads them. It does so at the first step, and again if
+// somebody removed the data.
 func (r *Runner) Unpack(ctx context.Context, row tenon.Run) error {
 	if row.Core != workflow.Version {
 		return nil
@@ -78,8 +78,8 @@ func (r *Runner) Unpack(ctx context.Context, row tenon.Run) error {
 	return nil
 }
 
-// Leave cancels the runs that a workflow called and removes its folder. In debug mode the folder of a failed run
-// stays.
+// Leave cancels the runs that a workflow called, and removes its folder. In debug mode it keeps the folder of a failed
+// run.
 func (r *Runner) Leave(ctx context.Context, row tenon.Run) {
 	children, err := r.c.Store.Runs(ctx, store.RunFilter{Caller: row.ID, Limit: maxChildren})
 	for _, c := range children {
@@ -110,7 +110,7 @@ func (r *Runner) Leave(ctx context.Context, row tenon.Run) {
 	delete(r.digests, row.ID)
 }
 
-// Sweep cleans up the folders of ended workflows whose process died before it could. It leaves folders that belong
+// Sweep cleans up the folders of ended workflows whose process died before it could do so. It keeps folders that belong
 // to no known run.
 func (r *Runner) Sweep(ctx context.Context) {
 	if r.c.Folder == "" {

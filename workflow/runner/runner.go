@@ -26,28 +26,28 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// Config are the dependencies of a runner. All but Folder and Redact are needed.
+// Config contains the dependencies of a runner. All fields except Folder and Redact are required.
 type Config struct {
 	Store  store.Store
 	Logger *slog.Logger
-	// Folder is the folder for the folders of runs. If empty, runs have temporary folders.
+	// Folder contains the folders of runs. If empty, runs have temporary folders.
 	Folder string
-	// Redact are the names of values that the files of a failed run do not show.
+	// Redact contains the names of values that are hidden in the files of a failed run.
 	Redact []string
-	// Unpack reads the zip of a workflow, called name in errors.
+	// Unpack reads the zip of a workflow. name is its name in errors.
 	Unpack func(name string, zip []byte) (*workflow.Workflow, *workflow.Pack, error)
-	// Requests opens the HTTP requests of a workflow's steps. It returns nil if it has none.
+	// Requests opens the HTTP requests of a workflow's steps. It returns nil if no step is a request.
 	Requests func(*workflow.Workflow) (Requests, error)
-	// Heads returns the first rows of the inputs of a workflow. The tables that the store may not have are given by
-	// digest.
+	// Heads returns the first rows of the inputs of a workflow. It gets, by digest, the tables that may be missing in
+	// the store.
 	Heads func(ctx context.Context, inputs map[string]tenon.Table,
 		tables map[string][]byte) (map[string]json.RawMessage, error)
 	// Tools returns the tools that the steps of a workflow call, and their names by step. It returns nil if no step
 	// calls a tool.
 	Tools func(ctx context.Context, f *Flow) (*catalog.Snapshot, map[string]string, error)
-	// HasSecret reports whether a secret exists for the workflow whose pack has a digest.
+	// HasSecret reports whether a secret exists for the workflow whose pack has this digest.
 	HasSecret func(digest, name string) bool
-	// Stored are the digests of blobs that the store has.
+	// Stored contains the digests of blobs that the store has.
 	Stored Digests
 	// Start begins a run: see [engine.Engine].
 	Start func(context.Context, engine.Spec) error
@@ -55,7 +55,7 @@ type Config struct {
 	Cancel func(ctx context.Context, run, reason string) error
 }
 
-// Digests are digests of blobs that the store is known to have. A blob may have been deleted since.
+// Digests is a set of digests of blobs that the store has or had. A blob may have been deleted since.
 type Digests interface {
 	Has(digest string) bool
 	Add(digest string)
@@ -63,10 +63,10 @@ type Digests interface {
 
 // Requests are the HTTP requests of a workflow's steps. Each is a tool with the name WORKFLOW.STEP.
 type Requests interface {
-	// Toolset returns the tools for the workflow of an entry of the configuration, such as tools.report. The entry
-	// decides which secrets they may use.
+	// Toolset returns the tools for the workflow of a configuration entry, such as tools.report. The entry determines
+	// which secrets they may use.
 	Toolset(entry string) tenon.Toolset
-	// Address returns the template of the address of a tool, or "" if there is no such tool.
+	// Address returns the template of a tool's address, or "" if there is no such tool.
 	Address(tool string) string
 	// Secrets returns the secrets in the headers of the tools, in order.
 	Secrets() []Secret
@@ -87,10 +87,10 @@ type Runner struct {
 	mu    sync.Mutex
 	packs map[string]*Packed
 	specs map[string]workflow.Spec // of runs at work, read by every step and never changed
-	// digests are the digests of the packs of runs at work, by run.
+	// digests maps runs at work to the digests of their packs.
 	digests map[string]string
 
-	folders sync.Mutex // held while data are unpacked, which takes longer than mu may be held
+	folders sync.Mutex // held while data are unpacked, which takes too long for mu
 }
 
 // Packed is the workflow of a run.
@@ -100,8 +100,8 @@ type Packed struct {
 	Requests Requests // nil if no step has one
 }
 
-// The bounds of caches: maxPacked of workflows and specs, maxSpec of the size of a cached spec in bytes, maxDigests of
-// digests.
+// The bounds of the caches. maxPacked bounds the workflows and specs, maxSpec the bytes of a cached spec, and
+// maxDigests the digests.
 const (
 	maxPacked  = 256
 	maxSpec    = 64 << 10
@@ -113,7 +113,7 @@ func New(c Config) *Runner {
 	return &Runner{c: c, packs: map[string]*Packed{}, specs: map[string]workflow.Spec{}, digests: map[string]string{}}
 }
 
-// Core makes the core of a workflow's run: see [engine.NewCore]. Errors: store.
+// Core creates the core of a workflow's run; see [engine.NewCore]. Errors: store.
 func (r *Runner) Core(ctx context.Context, e engine.Spec) (tenon.Core, error) {
 	spec, err := view.SpecOf[workflow.Spec](e)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Runner) Stored(ctx context.Context, digest string) (*Packed, error) {
 	return r.Stored(ctx, digest)
 }
 
-// Keep caches a workflow for its runs.
+// Keep caches a workflow for later runs.
 func (r *Runner) Keep(digest string, w *workflow.Workflow, pack *workflow.Pack) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +167,7 @@ func (r *Runner) Keep(digest string, w *workflow.Workflow, pack *workflow.Pack) 
 		return err
 	}
 	if len(r.packs) >= maxPacked {
-		for k, old := range r.packs { // an arbitrary one: it is read again when needed
+		for k, old := range r.packs { // drop an arbitrary one; it is read again when needed
 			delete(r.packs, k)
 			old.close()
 			break
@@ -218,7 +218,7 @@ func (r *Runner) Spec(ctx context.Context, run string) (workflow.Spec, error) {
 	return spec, nil
 }
 
-// Digest returns the digest of a run's workflow. The run may not be stored yet.
+// Digest returns the digest of a run's workflow. It also works for a run that is not stored yet.
 func (r *Runner) Digest(ctx context.Context, run string) (string, error) {
 	r.mu.Lock()
 	digest, ok := r.digests[run]
@@ -249,7 +249,7 @@ func (r *Runner) Outcome(ctx context.Context, id string) (agent.Outcome, error) 
 	return o, nil
 }
 
-// Done returns how the run of a workflow ended. Errors: conflict (it has not ended), not_found, store.
+// Done returns the end of a workflow's run. Errors: conflict (it has not ended), not_found, store.
 func (r *Runner) Done(ctx context.Context, id string) (done tenon.DoneData, sum workflow.Summary, err error) {
 	row, err := r.c.Store.Run(ctx, id)
 	if err != nil {

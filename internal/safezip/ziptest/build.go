@@ -33,7 +33,7 @@ const (
 	regular  = 0o100644 << 16
 )
 
-// file is an entry of an archive. The zero values of all but name mean an ordinary entry.
+// file is an entry of an archive. If only name is set, it is an ordinary empty entry.
 type file struct {
 	name, text string
 	method     uint16
@@ -45,7 +45,7 @@ type file struct {
 	comment    string
 	localName  string
 	raw        []byte // the compressed content
-	claims     int    // declared size of the content; 0: the real one
+	claims     int    // declared size of the content; if 0, the real size
 	descriptor int    // bytes of the data descriptor: 0, 12, 16, 20 or 24
 	badSum     bool   // the checksum is wrong in all headers
 	localSize  uint32 // added to the size in the local header
@@ -138,7 +138,7 @@ func (f *file) content() (packed []byte, sum uint32, size int) {
 
 func pack(write func(*flate.Writer)) []byte {
 	var b bytes.Buffer
-	w, _ := flate.NewWriter(&b, flate.BestCompression) // the level is valid
+	w, _ := flate.NewWriter(&b, flate.BestCompression) // the level is valid, so this cannot fail
 	write(w)
 	_ = w.Close() // a buffer takes all
 	return b.Bytes()
