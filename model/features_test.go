@@ -66,9 +66,9 @@ func writeFeatures(b *strings.Builder) {
 ## Providers and features
 
 Features that requests to a typical model of each provider have. An empty cell: tenon sends a substitute, such as a note
-in place of an image, or refuses the setting. Streams, tool calls, usage, cancellation and retries work with all of them. The
-column of the provider's tools counts the names of the table below. Other models differ: see the tables of switches and
-settings.
+in place of an image, or refuses the setting. Streams, tool calls, usage, cancellation and retries work with all of
+them. The column of the provider's tools counts the names of the table below. Other models differ: see the tables of
+switches and settings.
 
 `)
 	fmt.Fprintf(b, "| model | %s |\n|%s\n", strings.Join(featureColumns, " | "), strings.Repeat(" --- |", len(featureColumns)+1))
