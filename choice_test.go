@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestParseChoice: MD-9, the forms of a tool choice.
+// TestParseChoice checks the written forms of a tool choice (MD-9).
 func TestParseChoice(t *testing.T) {
 	for _, c := range []struct {
 		in     string
@@ -36,7 +36,7 @@ func TestParseChoice(t *testing.T) {
 	}
 }
 
-// TestSamplingOver: MD-9, settings of a question count more than an agent's, one by one.
+// TestSamplingOver checks that each setting of a question overrides the agent's setting (MD-9).
 func TestSamplingOver(t *testing.T) {
 	one, two, n, yes := 1.0, 2.0, 5, true
 	base := &tenon.Sampling{MaxTokens: 9, Temperature: &one, TopP: &one, Effort: "low", Stop: []string{"a"}, Voice: "v",

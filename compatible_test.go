@@ -18,8 +18,9 @@ import (
 	"testing"
 )
 
-// TestREL_compatibility holds docs/reference/compatibility.md: nothing that the lists in testdata/compatible name may
-// be removed or changed. Additions are compatible and need no change of the lists; -update adds them.
+// TestREL_compatibility checks the promise of docs/reference/compatibility.md: nothing that the lists in
+// testdata/compatible name may be removed or changed. Additions are compatible, and the test accepts them; -update adds
+// them to the lists.
 func TestREL_compatibility(t *testing.T) {
 	page := read(t, "docs/reference/compatibility.md")
 	for name, list := range map[string][]string{
@@ -46,7 +47,7 @@ func TestREL_compatibility(t *testing.T) {
 	}
 }
 
-// TestREL_compatibilityFindsChanges shows what the comparison reports.
+// TestREL_compatibilityFindsChanges checks which differences the comparison reports.
 func TestREL_compatibilityFindsChanges(t *testing.T) {
 	before := "func A(int)\nfunc B()\n"
 	for name, tt := range map[string]struct{ now, want []string }{
@@ -66,7 +67,7 @@ func TestREL_compatibilityFindsChanges(t *testing.T) {
 	}
 }
 
-// gone returns the lines that are not in a list.
+// gone returns the lines of before that are missing in now.
 func gone(before string, now []string) (lost []string) {
 	there := map[string]bool{}
 	for _, line := range now {
@@ -181,11 +182,11 @@ func httpRoutes(t *testing.T) (list []string) {
 	return list
 }
 
-// commandLines returns the commands and their flags, from the help texts, which the tests of cmd/tenon compare with the
+// commandLines returns the commands and their flags, from the help texts, which the tests of internal/cli compare with the
 // program.
 func commandLines(t *testing.T) (list []string) {
 	t.Helper()
-	files, err := filepath.Glob("cmd/tenon/testdata/help/*.txt")
+	files, err := filepath.Glob("internal/cli/testdata/help/*.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func (c *Content) take(object []byte, data string) (resource []byte) {
 		case "text":
 			c.Text = rawjson.String(v)
 			if v[0] != '"' && string(v) != "null" {
-				c.Text = string(v) // such as a number instead of a string; its JSON is better than no text
+				c.Text = string(v) // v is not a string; its JSON is better than no text
 			}
 		case data:
 			c.Data = rawjson.String(v)

@@ -108,7 +108,7 @@ func str(b []byte) (s string) {
 	return s
 }
 
-// text is the text of a block, or the JSON of a value of another type.
+// text returns the text of a block, or the JSON of its value if that is not a string.
 func text(b []byte) string {
 	if s := str(b); s != "" || len(b) == 0 || b[0] == '"' || string(b) == "null" {
 		return s
@@ -116,7 +116,8 @@ func text(b []byte) string {
 	return string(b)
 }
 
-// TestResultText: a server that sends a value of another type instead of a text does not cause an empty result.
+// TestResultText checks that a block with a value of another type in place of its text does not result in an empty
+// text.
 func TestResultText(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"text", `"5"`, "5"}, {"number", `9007199254740993`, "9007199254740993"}, {"null", `null`, ""},

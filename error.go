@@ -7,7 +7,7 @@ import (
 )
 
 // Code classifies an [Error]. Every code maps to one exit code of the command
-// line and to one HTTP status, each in one table (cmd/tenon and httpapi).
+// line and to one HTTP status, each in one table (internal/cli and httpapi).
 type Code string
 
 // The table of codes. A code that is not listed here does not occur.

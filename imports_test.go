@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"catalog":              {"policy", "internal/jsonschema", "internal/rawjson", "internal/spread"},
 	"table":                {"internal/rawjson", "internal/wholefile", "internal/safezip"},
 	"workflow":             {"policy", "agent", "catalog", "internal/safezip", "internal/lazyregexp"}, // a call's life, and the request of a step
-	"workflow/runner":      {"agent", "catalog", "engine", "policy", "store", "view", "workflow"},
+	"workflow/runner":      {"agent", "catalog", "engine", "policy", "store", "store/pieces", "view", "workflow"},
 	"servers/oauth":        {"internal/filelock"},
 	"servers/registry":     {},
 	"internal/authserver":  {},
@@ -50,7 +50,7 @@ var arrows = map[string][]string{
 	"internal/keyring":     {},
 	"servers":              {"internal/rawjson", "catalog", "policy", "jsonrpc", "mcp", "transport", "servers/oauth", "internal/lazyregexp"}, // catalog: the config structs of a server's tools
 
-	"model":           {"internal/cloudtoken", "internal/rawjson", "internal/sse"},
+	"model":           {"internal/cloudtoken", "internal/lazyregexp", "internal/rawjson", "internal/sse"},
 	"model/anthropic": {"model", "internal/rawjson", "internal/sse"},
 	"model/bedrock":   {"model", "internal/awsauth", "internal/rawjson"},
 	"model/ollama":    {"model", "internal/rawjson"},
@@ -61,12 +61,13 @@ var arrows = map[string][]string{
 	"model/script":    {"model", "internal/rawjson", "internal/lazyregexp"},
 	"record":          {"model", "model/anthropic", "mcp", "internal/exactjson"},
 
-	"view":      {"agent", "engine", "workflow"},
-	"telemetry": {"agent", "view"},
+	"view":      {"agent", "engine", "workflow", "internal/rawjson"},
+	"telemetry": {"agent", "view", "internal/rawjson"},
 
 	"store":             {},
 	"store/signed":      {"store", "internal/privatefile"},
 	"store/forms":       {"store", "store/signed"},
+	"store/pieces":      {"store"},
 	"store/sqlite":      {"store", "store/forms", "store/signed"},
 	"store/postgres":    {"store", "store/forms", "store/signed"},
 	"store/copying":     {"store", "store/forms"},
@@ -83,13 +84,13 @@ var arrows = map[string][]string{
 	"compat/researchai": {"compat", "config/tree", "servers"},
 	"compat/trustgraph": {"catalog", "compat", "config/tree", "servers", "internal/lazyregexp"},
 	"config":            {"config/tree", "compat", "compat/aidk", "compat/editors", "compat/holodeck", "compat/researchai", "compat/trustgraph", "agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/accesstoken", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
-	"host":              {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/ollama", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/copying", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/filelock", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
+	"host":              {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/ollama", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/copying", "store/pieces", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/filelock", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/safezip", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 
 	"web":     {},
 	"docs":    {},
-	"httpapi": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "model", "policy", "servers", "servers/registry", "telemetry", "view", "internal/accesstoken", "internal/exactjson", "internal/outbound", "internal/rawjson", "internal/sse", "pins", "transcript", "internal/lazyregexp"},
+	"httpapi": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "model", "policy", "servers", "servers/registry", "telemetry", "view", "internal/accesstoken", "internal/exactjson", "internal/outbound", "internal/rawjson", "internal/safezip", "internal/sse", "pins", "transcript", "internal/lazyregexp"},
 
 	"gateway": {"agent", "catalog", "config", "engine", "host", "jsonrpc", "mcp", "policy", "servers", "transport", "view", "internal/lazyregexp", "internal/rawjson"},
 
@@ -100,6 +101,7 @@ var arrows = map[string][]string{
 	"internal/testserver":      {"internal/rawjson", "mcp", "transport", "jsonrpc"},
 	"internal/clitest":         {},
 	"internal/localmodel":      {},
+	"internal/longtest":        {},
 	"internal/markdown":        {},
 	"internal/tui":             {"internal/markdown"},
 	"internal/pictures":        {"internal/pty"},
@@ -108,7 +110,8 @@ var arrows = map[string][]string{
 	"internal/service":         {"internal/template"},
 	"internal/template":        {},
 	"internal/pty":             {},
-	"cmd/tenon":                {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "internal/markdown", "internal/tui", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "internal/service", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
+	"cmd/tenon":                {"internal/cli"},
+	"internal/cli":             {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "internal/markdown", "internal/tui", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "internal/service", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
 	"internal/safezip":         {},
 	"internal/safezip/ziptest": {},
 	"mcp/elicit":               {"catalog", "internal/exactjson", "internal/rawjson"},
@@ -140,23 +143,26 @@ var homes = map[string][]string{
 	"github.com/kljensen/snowball":             {"catalog"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"internal/jsonschema"},
 	"github.com/robfig/cron/v3":                {"schedule"},
-	"github.com/spf13/cobra":                   {"cmd/tenon"},
-	"github.com/spf13/pflag":                   {"cmd/tenon"}, // cobra's flags
+	"github.com/spf13/cobra":                   {"internal/cli"},
+	"github.com/spf13/pflag":                   {"internal/cli"}, // cobra's flags
 	"github.com/zalando/go-keyring":            {"internal/keyring"},
-	"go.yaml.in/yaml/v4":                       {"config/tree", "config", "model/script"},                                                       // config: edits of the text at YAML's places; scripts are files of their own, without tenon.yaml's rules
-	"modernc.org/libc":                         {"table"},                                                                                       // the C library of SQLite's C interface
-	"modernc.org/sqlite":                       {"store/sqlite", "table"},                                                                       // table asks its own, temporary databases, by the C interface: database/sql has no authorizer
-	"golang.org/x/sys":                         {"store/sqlite", "transport", "cmd/tenon", "internal/pty", "internal/filelock", "internal/tui"}, // the operating system: locks, process groups, terminals
+	"go.yaml.in/yaml/v4":                       {"config/tree", "config", "model/script"},                                                          // config: edits of the text at YAML's places; scripts are files of their own, without tenon.yaml's rules
+	"modernc.org/libc":                         {"table"},                                                                                          // the C library of SQLite's C interface
+	"modernc.org/sqlite":                       {"store/sqlite", "table"},                                                                          // table asks its own, temporary databases, by the C interface: database/sql has no authorizer
+	"golang.org/x/sys":                         {"store/sqlite", "transport", "internal/cli", "internal/pty", "internal/filelock", "internal/tui"}, // the operating system: locks, process groups, terminals
 	"golang.org/x/oauth2":                      {"internal/cloudtoken"},
-	"golang.org/x/term":                        {"cmd/tenon", "internal/tui"},
+	"golang.org/x/term":                        {"internal/cli", "internal/tui"},
 	"golang.org/x/text":                        {"transport", "catalog", "internal/safezip", "internal/jsonschema"}, // transport: character encodings of servers that speak no UTF-8; catalog: normal forms of keys; jsonschema: the validator's errors
 	"github.com/google/go-cmp":                 {"store/storetest", "engine/enginetest"},                            // the suites are tests in packages of their own
 }
 
-// TestNoTemplateLibrary holds that no package executes a template of the standard library: the linker would keep all
-// exported methods of all types, 6 MB (internal/template).
+// TestNoTemplateLibrary checks that no package executes a template of the standard library. Otherwise the linker would
+// keep all exported methods of all types, which are 6 MB (see internal/template).
 func TestNoTemplateLibrary(t *testing.T) {
 	for _, k := range packages(t) {
+		if k.dir == "internal/release" {
+			continue
+		}
 		for name, f := range k.files {
 			for _, i := range f.Imports {
 				if i.Path.Value == `"text/template"` || i.Path.Value == `"html/template"` {

@@ -54,7 +54,8 @@ type Part struct {
 	MimeType string `json:"mime_type,omitempty"`
 	Data     string `json:"data,omitempty"` // base64
 	// URI replaces the Data of an image or file in a user message. It is an address that the provider reads (https, gs,
-	// s3), or "file-id:" followed by the id of a file that the provider stores. tenon itself never reads the address.
+	// s3), or "file-id:" followed by the id of a file that the provider stores. A note replaces what a model does not
+	// read.
 	URI    string      `json:"uri,omitempty"`
 	Call   *ToolCall   `json:"call,omitempty"`
 	Result *ToolResult `json:"result,omitempty"`
@@ -75,6 +76,16 @@ type ToolCall struct {
 	// Malformed holds arguments that are not valid JSON; Arguments is then empty. The call is reported to the
 	// model and never runs.
 	Malformed string `json:"malformed,omitempty"`
+	// Connector says that the model's provider makes the call and asks for an approval. It is nil for calls that
+	// tenon makes. The result of the call is the answer to the provider: IsError means that the call is not approved.
+	Connector *Connector `json:"connector,omitempty"`
+}
+
+// Connector is an MCP server that a model's provider calls by itself.
+type Connector struct {
+	Name string `json:"name"`          // the server's label at the provider: the name of its entry in models.NAME.tools
+	URL  string `json:"url,omitempty"` // address of the server, or the provider's id of it; empty if not known
+	Tool string `json:"tool"`          // name of the tool at the server
 }
 
 // ToolResult is the result of a [ToolCall] as shown to the model.

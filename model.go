@@ -90,6 +90,8 @@ type Usage struct {
 	CacheRead  int `json:"cache_read_tokens,omitempty"`
 	CacheWrite int `json:"cache_write_tokens,omitempty"`
 	Reasoning  int `json:"reasoning_tokens,omitempty"`
+	// Searches counts the web searches of the provider's own tool, as far as the provider reports them.
+	Searches int `json:"searches,omitempty"`
 }
 
 // Add adds the counts of o.
@@ -102,6 +104,7 @@ func (u *Usage) Add(o *Usage) {
 	u.CacheRead += o.CacheRead
 	u.CacheWrite += o.CacheWrite
 	u.Reasoning += o.Reasoning
+	u.Searches += o.Searches
 }
 
 // StopReason is the reason why a model's response, or a run, ended.

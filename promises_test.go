@@ -10,7 +10,7 @@ import (
 )
 
 // TestPromises checks RELIABILITY.md and SECURITY.md: every list item names an existing test in backticks, as
-// package.TestName or cmd/tenon/NAME.txtar.
+// package.TestName or internal/cli/NAME.txtar.
 func TestPromises(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)

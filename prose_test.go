@@ -20,8 +20,8 @@ import (
 	"testing"
 )
 
-// phrases are patterns of prose that is hard to read. They hold for comments and texts of Go files and for Markdown.
-// If the part in a group named ok matches, the place is allowed.
+// phrases are patterns of phrases that make a text hard to read. They apply to comments and texts of Go files and to
+// Markdown. If the group named ok is part of a match, the phrase is permitted there.
 var phrases = map[string]*regexp.Regexp{
 	"told": regexp.MustCompile(`\b(?:is|are|was|were|be|been|being) told\b|\btold of\b|\btells? of\b|` +
 		`\btells? (?:whether|what|that|the model|how)\b`),
@@ -42,16 +42,16 @@ var phrases = map[string]*regexp.Regexp{
 
 const maxColumns = 120
 
-// exceptions are places that are allowed: the kind, the file and a part of the line. At most 30.
+// exceptions are the permitted findings: the kind, the file and a part of the line. There may be at most 30.
 var exceptions = []struct{ kind, file, part, why string }{
 	{"long line", "eval/suite.go", "StopReason string", "a struct tag cannot be divided"},
 	{"long line", "model/config.go", "Provider string", "a struct tag cannot be divided"},
 	{"What as subject", "store/storetest/search.go", "What is the", "a question of a user"},
 }
 
-// ceilings are the numbers of findings of each package and folder of docs that is not rewritten yet. They only fall:
-// go test . -run TestProse -update lowers them and deletes rows of 0. A package without a row may have findings only
-// as long as others have as many fewer, so that code can move.
+// ceilings are the numbers of permitted findings in packages and folders of docs that are not rewritten yet. The
+// numbers may only fall: go test . -run TestProse -update lowers them and deletes rows of 0. A package without a row
+// may have findings only if other packages have as many fewer, so that code can be moved.
 var ceilings = map[string]int{}
 
 var update = flag.Bool("update", false, "lower the ceilings of prose_test.go to the present numbers")
@@ -90,8 +90,8 @@ type finding struct {
 
 func (f finding) String() string { return fmt.Sprintf("%s:%d: %s: %s", f.file, f.line, f.kind, f.text) }
 
-// TestProse holds the prose of comments, texts and docs, the length of lines, and that no if or switch has a statement
-// in its header that its condition does not use.
+// TestProse checks the phrases in comments, texts and docs, the length of lines, and that no if or switch has a
+// statement in its header that its condition does not use.
 func TestProse(t *testing.T) {
 	if len(exceptions) > 30 {
 		t.Errorf("%d exceptions", len(exceptions))
@@ -134,7 +134,7 @@ func TestProse(t *testing.T) {
 		}
 	}
 	t.Logf("%d findings in all; the ceilings allow %d more", total, room)
-	if out := os.Getenv("TENON_PROSE"); out != "" { // a folder, or "all": prints its findings, and the rows of the table
+	if out := os.Getenv("TENON_PROSE"); out != "" { // a folder, or "all": print its findings and the rows of the table
 		for _, dir := range slices.Sorted(maps.Keys(found)) {
 			t.Logf("\t%q: %d,", dir, len(found[dir]))
 			if out == dir || out == "all" {
@@ -155,7 +155,7 @@ func list(found []finding) string {
 	return b.String()
 }
 
-// proseOfRepo finds all places, in the order of the files. It leaves out tests, goldens and generated files.
+// proseOfRepo returns all findings in the order of the files. It leaves out tests, golden files and generated files.
 func proseOfRepo(t *testing.T) (all []finding) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
@@ -302,7 +302,7 @@ func hiddenStatement(n ast.Stmt) ast.Stmt {
 			cond = []ast.Node{n.Tag}
 			break
 		}
-		for _, c := range n.Body.List { // the conditions are those of the cases
+		for _, c := range n.Body.List { // in a switch, the cases are the conditions
 			for _, e := range c.(*ast.CaseClause).List {
 				cond = append(cond, e)
 			}

@@ -71,7 +71,7 @@ func TestRedactorInJSON(t *testing.T) {
 	}
 }
 
-// TestRedactorEscapes checks that a secret is masked if more is escaped than has to be.
+// TestRedactorEscapes checks that a secret is masked even if a JSON string has more escapes than necessary.
 func TestRedactorEscapes(t *testing.T) {
 	const secret = "p@ss+wörd-1"
 	var r tenon.Redactor
@@ -126,7 +126,7 @@ func TestRedactorEscapes(t *testing.T) {
 	}
 }
 
-// TestRedactorResultEscapes checks that needless escapes on the wire hide no secret in a result.
+// TestRedactorResultEscapes checks that unnecessary escapes in a server's message do not hide a secret in a result.
 func TestRedactorResultEscapes(t *testing.T) {
 	var r tenon.Redactor
 	r.Add(tenon.NewSecret("TOP/secret😀123"))

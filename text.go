@@ -131,7 +131,7 @@ func EscapeJSON(raw []byte) []byte {
 		case !isOddInJSON(r), r == utf8.RuneError && n == 3:
 			out = append(out, raw[i:i+n]...)
 		case r == '\r':
-			out = append(out, ' ') // in valid JSON it is between values
+			out = append(out, ' ') // a \r in valid JSON is between values, where a blank means the same
 		case r > 0xffff:
 			hi, lo := utf16.EncodeRune(r)
 			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)

@@ -87,7 +87,8 @@ func TestEscapeJSON(t *testing.T) {
 	}
 }
 
-// FuzzEscapeJSON holds EscapeJSON to the value, and to what is seen.
+// FuzzEscapeJSON checks that EscapeJSON does not change the value of a text, and that its output has no invisible
+// characters.
 func FuzzEscapeJSON(f *testing.F) {
 	for _, s := range []string{"{\"a\u202e\":[1,\"\\\\\u200b\"]}", "\"\U000e0041\"", `"\ud800"`, "\"\x9b\"", "[\r]", `"\`} {
 		f.Add([]byte(s))

@@ -117,7 +117,7 @@ func (t *Tool) Original() Tool {
 // Annotations are a server's hints about a tool (MCP 2025-11-25, ToolAnnotations). A nil field means that the server
 // gave no hint. The hints affect approval, retry and cache only if the server is trusted.
 type Annotations struct {
-	Title       string `json:"title,omitempty"` // to show if the tool itself has no title
+	Title       string `json:"title,omitempty"` // title to show if the tool itself has none
 	ReadOnly    *bool  `json:"read_only,omitempty"`
 	Destructive *bool  `json:"destructive,omitempty"`
 	Idempotent  *bool  `json:"idempotent,omitempty"`

@@ -97,11 +97,11 @@ func (k *typedPkg) place(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", filepath.ToSlash(filepath.Join(k.dir, filepath.Base(p.Filename))), p.Line)
 }
 
-// maxDecodes bounds the places outside of agent, engine and view that decode the data of an event without view's
-// functions.
+// maxDecodes is the number of places outside of agent, engine and view that may decode the data of an event without
+// view's functions.
 const maxDecodes = 10
 
-// TestEventData finds calls that decode the member Data of a tenon.Event, or the data of a first event, which is an
+// TestEventData finds code that decodes the data of a tenon.Event directly, or the data of a first event, which is an
 // engine.Spec.
 func TestEventData(t *testing.T) {
 	decoders := []string{"encoding/json.Unmarshal", "encoding/json.NewDecoder", "bytes.NewReader",

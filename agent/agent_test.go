@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// script answers model commands in turn and lets all else go well.
+// script answers the model commands with these answers, one after the other. All other commands succeed.
 func script(answers ...func(step string) []tenon.Event) func(tenon.Command) []tenon.Event {
 	return func(c tenon.Command) []tenon.Event {
 		switch c.Kind {
@@ -46,7 +46,7 @@ func stops(stop tenon.StopReason, text string, calls ...string) func(string) []t
 	}
 }
 
-// budgeted has the budgets refuse one step.
+// budgeted lets the budgets refuse one step. All other commands go to do.
 func budgeted(do func(tenon.Command) []tenon.Event, refused string) func(tenon.Command) []tenon.Event {
 	return func(c tenon.Command) []tenon.Event {
 		isCall := strings.Contains(c.Step, ".")
@@ -63,8 +63,7 @@ func budgeted(do func(tenon.Command) []tenon.Event, refused string) func(tenon.C
 	}
 }
 
-// TestMaxCalls holds the calls of one tool to its own limits, for the run and for
-// the session, and lets the run go on without it.
+// TestMaxCalls checks the limits of one tool's calls, per run and per session. A refused call does not end the run.
 func TestMaxCalls(t *testing.T) {
 	limited := func(c tenon.Command) []tenon.Event {
 		events := decided(c, tenon.Allow, false)
@@ -115,8 +114,7 @@ func TestMaxCalls(t *testing.T) {
 	}
 }
 
-// TestRetryAsksTheBudgets takes up a run that had failed at a budget: that is asked
-// again.
+// TestRetryAsksTheBudgets retries a run that failed because a budget was used up. The core must ask the budgets again.
 func TestRetryAsksTheBudgets(t *testing.T) {
 	d := newDriver(t, agent.Spec{Question: "q", Budgets: agent.Budgets{Day: agent.Budget{Tokens: 9}}}, budgeted(script(says("no")), "1"))
 	d.run()
@@ -126,8 +124,7 @@ func TestRetryAsksTheBudgets(t *testing.T) {
 	}
 }
 
-// TestStepsOfOtherAgents holds the waterfall to one line for each agent that was
-// called.
+// TestStepsOfOtherAgents checks that the waterfall of a run has one line for each agent that was called.
 func TestStepsOfOtherAgents(t *testing.T) {
 	d := newDriver(t, agent.Spec{Question: "q", MaxDepth: 2}, others(script(says("", "ask_a", "to_b"), says("end")), func(_ agent.ChildCommand, step string) []tenon.Event {
 		return spent(step, "done", 1)
@@ -142,7 +139,7 @@ func TestStepsOfOtherAgents(t *testing.T) {
 	}
 }
 
-// TestExpired lets nobody decide in time: the model is told and goes on.
+// TestExpired lets the time for a decision pass. The model gets a result that says so, and the run continues.
 func TestExpired(t *testing.T) {
 	do := script(says("", "a"), says("end"))
 	d := newDriver(t, agent.Spec{Question: "q"}, func(c tenon.Command) []tenon.Event {
@@ -235,7 +232,7 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
-// lastResult is the text of the result that the model saw last.
+// lastResult returns the text of the newest tool result that the model saw.
 func lastResult(t *testing.T, d *driver) string {
 	t.Helper()
 	msgs := d.prompts[len(d.prompts)-1].Messages
@@ -301,7 +298,7 @@ func testAskedAndAllowed(t *testing.T) {
 	if d.done != nil {
 		t.Fatal("ran without being asked")
 	}
-	d.now = d.now.Add(72 * time.Hour) // a weekend of waiting is not the run's time
+	d.now = d.now.Add(72 * time.Hour) // 72 hours of waiting for a person do not count as time of the run
 	d.apply(tenon.Event{Step: "1.0", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"n":2}`)})})
 	cmds := d.core.Next()
 	c := said[agent.ToolCommand](cmds[0])
@@ -328,7 +325,7 @@ func testAskedAndDenied(t *testing.T) {
 	}
 }
 
-// payIfAllowed answers commands of a run whose model calls the tool pay once, which a person has to allow.
+// payIfAllowed answers the commands of a run whose model calls the tool pay. The call needs a person's approval.
 func payIfAllowed(c tenon.Command) []tenon.Event {
 	switch c.Kind {
 	case agent.CommandDecide:
@@ -352,7 +349,7 @@ func TestParallel(t *testing.T) {
 	if len(cmds) != 2 || cmds[0].Step != "1.0" || cmds[1].Step != "1.1" {
 		t.Fatalf("wants %v, want the first two calls", show(cmds))
 	}
-	// The last one ends first; the results still stand in call order.
+	// The last call ends first. The model still gets the results in the order of the calls.
 	d.apply(tenon.Event{Step: "1.0", Kind: tenon.EventStarted, Attempt: 1})
 	d.apply(tenon.Event{Step: "1.1", Kind: tenon.EventStarted, Attempt: 1})
 	if cmds := d.core.Next(); len(cmds) != 0 {
@@ -389,7 +386,7 @@ func TestCancel(t *testing.T) {
 	if d.done.State != tenon.RunCancelled || d.done.Stop != tenon.StopCancelled || d.done.Error.Message != "enough" {
 		t.Errorf("ended %+v", d.done)
 	}
-	// KN-84: the history that a next run starts from has no call without a result.
+	// KN-84: the history with which the next run starts has no call without a result.
 	checkHistory(t, d.core.Messages())
 }
 
@@ -426,7 +423,7 @@ func TestGrantForTheSession(t *testing.T) {
 	if got := last.GrantFor("other", "pay", nil); got != "" {
 		t.Errorf("another server's tool is granted by %q", got)
 	}
-	// The next run of the session inherits it.
+	// The next run of the session inherits the grant.
 	next := agent.New(agent.Spec{Question: "again"}, d.core)
 	_ = next.Apply(tenon.Event{Kind: tenon.EventRun})
 	_ = next.Apply(answer("1", "", "pay")[0])
@@ -484,7 +481,7 @@ func TestRetryGetsItsLimitsAnew(t *testing.T) {
 	}
 }
 
-// TestRememberNeedsAQuestion grants nothing by a decision that nobody was asked for.
+// TestRememberNeedsAQuestion checks that a decision about which nobody was asked grants nothing.
 func TestRememberNeedsAQuestion(t *testing.T) {
 	d := newDriver(t, agent.Spec{Question: "q"}, nil)
 	started := tenon.Event{Step: "1", Kind: tenon.EventStarted, Attempt: 1}
@@ -568,7 +565,7 @@ func TestDirect(t *testing.T) {
 			done := show(core.Next())
 			apply(tenon.Event{Kind: tenon.EventDone})
 			apply(tenon.Event{Kind: tenon.EventRetry})
-			if diff := cmp.Diff(done, show(core.Next())); diff != "" { // there is nothing to go on with
+			if diff := cmp.Diff(done, show(core.Next())); diff != "" { // no open work to retry
 				t.Error(diff)
 			}
 		})

@@ -18,7 +18,7 @@ type CallStep struct {
 	failed  *tenon.Error
 	unknown bool
 	bounds  CallBounds
-	used    Summary // by models that answered the server's requests, and by child runs
+	used    Summary // tokens used by models that answered the server's requests, and by child runs
 }
 
 // CallContext holds the data of a [CallStep]'s commands that is not part of the call.
@@ -27,7 +27,7 @@ type CallContext struct {
 	Grant   string // who approved all calls in advance; empty if nobody did
 	Grants  map[string]string
 	Tool    *tenon.Tool   // nil: the tool is in the snapshot
-	Timeout time.Duration // of an attempt, in addition to the rules' timeout; 0 means no limit
+	Timeout time.Duration // time limit of an attempt, in addition to the rules' timeout; 0 means no limit
 	After   time.Duration // before the first attempt
 	// Inner, Budget and Inputs are for a child run: who approved its calls in advance, its limits, and its tables.
 	Inner  string
@@ -41,7 +41,7 @@ type CallContext struct {
 
 // CallBounds limits the calls of a run.
 type CallBounds struct {
-	Depth    int            // of a child run that a call starts
+	Depth    int            // depth of a child run that a call starts
 	MaxDepth int            // maximum of Depth
 	Called   map[string]int // number of calls of each tool; nil if calls are not counted
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// others decides that tools named "ask…" are agents and "to…" are handoffs, and has
-// the agents do as told.
+// others decides that tools named "ask…" are agents and tools named "to…" are handoffs. child returns the events of a
+// called agent; do handles all other commands.
 func others(do func(tenon.Command) []tenon.Event, child func(agent.ChildCommand, string) []tenon.Event) func(tenon.Command) []tenon.Event {
 	return func(c tenon.Command) []tenon.Event {
 		switch c.Kind {
@@ -49,8 +49,8 @@ func spent(step, text string, tokens int) []tenon.Event {
 		Spent: &agent.Summary{ToolCalls: 2, Usage: tenon.Usage{Input: tokens}, Cost: 5}})}}
 }
 
-// TestChild calls other agents: what they may use is reserved from what the caller
-// has left, and what they used counts as the caller's.
+// TestChild calls other agents. Their limits are a part of what the caller has left, and their usage counts as the
+// caller's.
 func TestChild(t *testing.T) {
 	var given []string
 	d := newDriver(t, agent.Spec{Question: "q", MaxDepth: 1, MaxTokens: 1000, MaxToolCalls: 100, MaxCost: 1000, Timeout: time.Hour},
@@ -62,8 +62,8 @@ func TestChild(t *testing.T) {
 			return spent(step, "from "+c.Agent, 100)
 		}))
 	d.run()
-	// 1000 - 12 = 988 tokens are left at first, half of them for each; the first
-	// child used 100, so that 888 are left for the second.
+	// 1000 - 12 = 988 tokens are left at first, and each child gets half of them. The first child used 100, so that 888
+	// are left for the second.
 	want := []string{"1.0 ask_a depth 1 tokens 494 calls 48 cost 496", "1.1 ask_b depth 1 tokens 888 calls 95 cost 988", "2.0 ask_a depth 1 tokens 776 calls 92 cost 976"}
 	if diff := cmp.Diff(want, given); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -85,8 +85,8 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// TestChildWaits lets a child wait for a person: the caller waits too, as a row, and
-// goes on when it is woken.
+// TestChildWaits lets a child run wait for a person twice. The caller waits for the child, and continues after a wake
+// signal.
 func TestChildWaits(t *testing.T) {
 	tries := 0
 	d := newDriver(t, agent.Spec{Question: "q", MaxDepth: 3}, others(script(says("", "ask_a"), says("end")), func(_ agent.ChildCommand, step string) []tenon.Event {
@@ -110,8 +110,7 @@ func TestChildWaits(t *testing.T) {
 	}
 }
 
-// TestHandoff hands the conversation over at the end of the turn; the first one of
-// a turn wins.
+// TestHandoff hands the conversation over at the end of a turn. If the turn has several handoffs, the first one counts.
 func TestHandoff(t *testing.T) {
 	d := newDriver(t, agent.Spec{Question: "q", Agent: "first", Model: "m1"}, others(script(says("", "to_b", "plain", "to_c"), says("I am b")), nil))
 	d.run()

@@ -49,7 +49,7 @@ const TaskCompact = "compact"
 // Reasons of a compaction.
 const (
 	CompactSize  = "size"         // it reached the configured size
-	CompactFull  = "context_full" // it did not fit the model's context
+	CompactFull  = "context_full" // the conversation did not fit the model's context
 	CompactAsked = "asked"        // a person asked for it
 )
 
@@ -62,7 +62,7 @@ type CompactCommand struct {
 	Model  string `json:"model,omitempty"`
 	Prompt string `json:"prompt,omitempty"`
 
-	Budgets Budgets `json:"budgets,omitzero"` // that the summary is charged to
+	Budgets Budgets `json:"budgets,omitzero"` // budgets that the summary is charged to
 }
 
 // Compacted is the data of an [EventCompacted].
@@ -71,7 +71,7 @@ type Compacted struct {
 	Cut     int          `json:"cut,omitempty"`     // number of messages that Summary replaces
 	Summary string       `json:"summary,omitempty"` // of the first Cut messages
 	Clear   int          `json:"clear,omitempty"`   // number of messages whose tool results are left out
-	Usage   *tenon.Usage `json:"usage,omitempty"`   // of the request for the summary
+	Usage   *tenon.Usage `json:"usage,omitempty"`   // tokens used for the summary
 	Cost    *tenon.USD   `json:"cost,omitempty"`
 }
 

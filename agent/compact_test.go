@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// compacting adds compactions that go well to a script.
+// compacting answers compaction commands with a summary. do handles all other commands.
 func compacting(do func(tenon.Command) []tenon.Event) func(tenon.Command) []tenon.Event {
 	return func(c tenon.Command) []tenon.Event {
 		if c.Kind == agent.CommandCompact {
@@ -21,7 +21,7 @@ func compacting(do func(tenon.Command) []tenon.Event) func(tenon.Command) []teno
 	}
 }
 
-// shown is a conversation in short.
+// shown returns each message as a short line: its role and its text.
 func shown(messages []*tenon.Message) []string {
 	var list []string
 	for _, m := range messages {
@@ -58,7 +58,7 @@ func TestCompactBySize(t *testing.T) {
 	if diff := cmp.Diff(whole, shown(d.core.History())); diff != "" {
 		t.Errorf("the history is (-want +got):\n%s", diff)
 	}
-	// The next run goes on from the summary and still knows the whole.
+	// The next run continues from the summary, and History still returns the whole conversation.
 	next := agent.New(agent.Spec{Question: "and then?"}, d.core)
 	if diff := cmp.Diff(append(want, "user: and then?"), shown(next.Messages())); diff != "" {
 		t.Errorf("the next run's model sees (-want +got):\n%s", diff)
@@ -134,7 +134,7 @@ func TestContextFull(t *testing.T) {
 	}
 }
 
-// TestCompactByHand is the run behind /compact: no question, one summary.
+// TestCompactByHand tests the run that the command /compact starts. It has no question and writes one summary.
 func TestCompactByHand(t *testing.T) {
 	first := newDriver(t, agent.Spec{Question: "q"}, script(says("", "a"), says("end")))
 	first.run()
@@ -160,7 +160,7 @@ func TestCompactByHand(t *testing.T) {
 	}
 }
 
-// TestCompactByHandOnce sums a long conversation up once, all of it.
+// TestCompactByHandOnce checks that /compact replaces a whole long conversation by a single summary.
 func TestCompactByHandOnce(t *testing.T) {
 	first := newDriver(t, agent.Spec{Question: "q"}, script(says("", "a"), says("", "b"), says("", "c"), says("", "d"), says("end")))
 	first.run()

@@ -52,6 +52,10 @@ type Config struct {
 	AdditionalContext string `yaml:"additional_context"`
 	// Tools that the agent sees.
 	Tools Tools `yaml:"tools"`
+	// Tools that the provider of the agent's model runs itself, as in `models.NAME.tools`. They are added to the tools
+	// of the model; an entry replaces the model's entry of the same name. A model whose API does not have a tool is
+	// asked without it, with a warning.
+	ProviderTools json.RawMessage `yaml:"provider_tools" default:"{}"`
 	// Groups of tools that the agent sees. "*" is every group, [] is none.
 	Groups []string `yaml:"groups" default:"[default]"`
 	// State in which the agent begins. It sees a tool with `states` only in one of these states.

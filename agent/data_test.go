@@ -8,8 +8,8 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// TestCheckData reads ids as models write them, and tells what is wrong with those of ports
-// alone.
+// TestCheckData checks table ids in the forms in which models write them. Only the arguments that are data ports are
+// checked.
 func TestCheckData(t *testing.T) {
 	for ids, want := range map[string]string{
 		`{"in":1}`:          "",

@@ -11,9 +11,8 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// driver is the smallest engine there is: it keeps the journal in memory, runs
-// one command at a time, and after every event checks that a core made anew from
-// the journal wants the same things.
+// driver is a minimal engine. It keeps the journal in memory and runs one command at a time. After each event, it
+// checks that a new core with the same journal returns the same commands.
 type driver struct {
 	t       *testing.T
 	spec    agent.Spec
@@ -50,8 +49,8 @@ func (d *driver) apply(e tenon.Event) {
 	}
 }
 
-// check holds the core to one that is made anew from the journal, and what the
-// model would see to what providers take.
+// check compares the core with a new core that replays the journal, and checks that providers would accept the model's
+// view of the conversation.
 func (d *driver) check() {
 	d.t.Helper()
 	again := agent.New(d.spec, d.parent)
@@ -80,7 +79,7 @@ func show(cmds []tenon.Command) []string {
 	return list
 }
 
-// step carries out one command; it reports whether anything was done.
+// step carries out one command. It reports whether there was one.
 func (d *driver) step(pick func(n int) int) bool {
 	d.t.Helper()
 	var open []tenon.Command
@@ -130,7 +129,7 @@ func (d *driver) run() {
 	}
 }
 
-// text is a conversation in a form that can be compared.
+// text returns a conversation as lines, for comparison.
 func text(messages []*tenon.Message) (list []string) {
 	for _, m := range messages {
 		b, _ := json.Marshal(m)
@@ -139,8 +138,8 @@ func text(messages []*tenon.Message) (list []string) {
 	return list
 }
 
-// checkHistory holds a history to what every provider demands: each call has
-// exactly one result, in the message after it, in order.
+// checkHistory checks what every provider demands: each call has exactly one result, in the next message, in the order
+// of the calls.
 func checkHistory(t *testing.T, msgs []*tenon.Message) {
 	t.Helper()
 	for i, m := range msgs {
@@ -170,7 +169,7 @@ func data(v any) json.RawMessage {
 	return b
 }
 
-// answer is a model's answer: a text, or calls by tool name.
+// answer returns a model's answer to a step: a text, or calls of the named tools.
 func answer(step, text string, calls ...string) []tenon.Event {
 	r := tenon.Response{Stop: tenon.StopEnd, Usage: &tenon.Usage{Input: 10, Output: 2}, Cost: new(tenon.USD(7)), Message: &tenon.Message{Role: tenon.RoleAssistant}}
 	if text != "" {
@@ -188,7 +187,7 @@ func answer(step, text string, calls ...string) []tenon.Event {
 	return events
 }
 
-// said is what a command says.
+// said returns the decoded data of a command.
 func said[T any](c tenon.Command) *T {
 	v, err := tenon.CommandData[T](c)
 	if err != nil {
@@ -203,7 +202,7 @@ func decided(c tenon.Command, v tenon.Verdict, idempotent bool) []tenon.Event {
 		Server: "s", Remote: dc.Call.Name, Arguments: dc.Call.Arguments, Idempotent: idempotent})}}
 }
 
-// compacted does what a compaction wants.
+// compacted returns the result of a compaction command.
 func compacted(c tenon.Command) []tenon.Event {
 	var cc agent.CompactCommand
 	if err := json.Unmarshal(c.Data, &cc); err != nil {

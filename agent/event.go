@@ -89,6 +89,20 @@ type Admitted struct {
 	Refused string        `json:"refused,omitempty"` // why the call is not run: it would have to wait too long
 }
 
+// SessionKey returns the key by which the approvals of a session know the tool.
+func (s *Subject) SessionKey(server, remote string) string { return s.key(server, remote) }
+
+// SessionGrant returns who allowed a tool for the session, with the key of the approval, or "" for both. Whether the
+// approval was withdrawn since is not in the journal.
+func (c *DecideCommand) SessionGrant(server, remote string, s *Subject) (key, by string) {
+	key = s.key(server, remote)
+	by, ok := c.Grants[key]
+	if !ok {
+		return "", ""
+	}
+	return key, by + " (for the session)"
+}
+
 // GrantFor returns the person who allowed a tool for the session or for the run, or "". s identifies the current
 // tool; it is nil if it is unknown.
 func (c *DecideCommand) GrantFor(server, remote string, s *Subject) string {
@@ -124,7 +138,7 @@ type Decision struct {
 	By         string          `json:"by"` // policy, catalog (unknown tool, bad arguments), budget, or a person
 	Reason     string          `json:"reason,omitempty"`
 	Policy     string          `json:"policy,omitempty"`    // digest of the rules
-	ToolKind   string          `json:"tool_kind,omitempty"` // of the tool; empty means mcp
+	ToolKind   string          `json:"tool_kind,omitempty"` // kind of the tool; empty means mcp
 	Server     string          `json:"server,omitempty"`
 	Remote     string          `json:"remote_name,omitempty"`
 	Arguments  json.RawMessage `json:"arguments,omitempty"`
@@ -132,9 +146,9 @@ type Decision struct {
 	Timeout    time.Duration   `json:"timeout,omitempty"` // nanoseconds; 0 means the server's
 	// nanoseconds that a question waits for a person; 0 means without end
 	Expires    time.Duration `json:"expires,omitempty"`
-	MaxCalls   int           `json:"max_calls,omitempty"`         // of this tool in the run; 0 means no limit
-	MaxSession int           `json:"max_session_calls,omitempty"` // of this tool in the session; 0 means no limit
-	NextState  string        `json:"next_state,omitempty"`        // of the agent, after the call has succeeded
+	MaxCalls   int           `json:"max_calls,omitempty"`         // limit for this tool in the run; 0 means no limit
+	MaxSession int           `json:"max_session_calls,omitempty"` // limit in the session; 0 means no limit
+	NextState  string        `json:"next_state,omitempty"`        // state of the agent after the call has succeeded
 	Refused    *Refusal      `json:"refused,omitempty"`           // with ByBudget: the budget that has no room
 	Rate       string        `json:"rate,omitempty"`              // such as 10/m: the call waits for its turn
 	Cost       tenon.USD     `json:"cost,omitempty"`              // of the call
@@ -205,7 +219,7 @@ func (r *Ruling) IsNarrow() bool { return r.If != "" || r.Uses != 0 || r.For != 
 
 // Values of [Ruling.Remember]. Empty means this call only.
 const (
-	RememberSession = "session" // for the rest of the session
+	RememberSession = "session" // the decision holds for the rest of the session
 	RememberAlways  = "always"  // until the grant is revoked; the executor stores it
 )
 
@@ -233,6 +247,8 @@ type Asking struct {
 	Live      bool            `json:"live,omitempty"`     // the call is under way and waits for the answer
 	Run       string          `json:"run,omitempty"`      // child: the run that waits
 	Subject   *Subject        `json:"subject,omitempty"`  // approval: identifies the tool for a grant
+	// Connector is the MCP server that the model's provider calls, with its address; nil for other calls.
+	Connector *tenon.Connector `json:"connector,omitempty"`
 }
 
 // ToolCommand is the data of a [CommandTool].
@@ -257,8 +273,10 @@ type ToolCommand struct {
 	// Resume says that the server is working on the call already, and that its state is requested; see
 	// [tenon.InputRequired.Resume].
 	Resume bool `json:"resume,omitempty"`
-	// Client says that a client of the gateway made the call and gets the result.
+	// Client says that a client of the gateway made the call and gets the result. After a crash such a call is not
+	// sent again. Unsent says that the rules allow another attempt if the call did not reach the server.
 	Client bool `json:"client,omitempty"`
+	Unsent bool `json:"unsent,omitempty"`
 }
 
 // Outcome is how a tool call ended.
@@ -294,7 +312,7 @@ type Failure struct {
 	// Retry says that the attempt had no effect and that another one may succeed.
 	Retry    bool          `json:"retry,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
-	Partial  *Partial      `json:"partial,omitempty"` // of a model call that failed while its answer arrived
+	Partial  *Partial      `json:"partial,omitempty"` // the incomplete answer of a model call that failed
 }
 
 // Steer is a person's message to a running run.
@@ -317,7 +335,7 @@ type Prompt struct {
 	Output     json.RawMessage // JSON Schema of the last answer; empty if any text is valid
 	React      *React          // nil: the model calls tools natively
 	Timeout    time.Duration   // rest of the run's time; 0 means no limit
-	Budgets    Budgets         // to which the request is charged
+	Budgets    Budgets         // budgets to which the request is charged
 	Tokens     int             // estimated tokens of the request, without tools
 	Sampling   *Sampling       // nil: the model's configured settings
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// TestForeign: what comes from a file is what was said, without forms of a wire and
-// without grants; the state that it is taken from stays as it is.
+// TestForeign continues an imported conversation. Its texts and calls are kept. The provider's own data and the grants
+// are dropped. The state of the imported run stays unchanged.
 func TestForeign(t *testing.T) {
 	said := tenon.UserMessage("q")
 	wired := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{
@@ -36,7 +36,7 @@ func TestForeign(t *testing.T) {
 	if diff := cmp.Diff(spec.History, parent.History(), ignore); diff != "" {
 		t.Errorf("the state itself has changed:\n%s", diff)
 	}
-	cmds := agent.New(agent.Spec{Question: "q2"}, next).Next() // grants would come down to here
+	cmds := agent.New(agent.Spec{Question: "q2"}, next).Next() // grants of the import would reach this run
 	if len(cmds) != 1 || cmds[0].Kind != agent.CommandModel {
 		t.Errorf("%+v", cmds)
 	}

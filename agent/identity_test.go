@@ -2,9 +2,9 @@ package agent
 
 import "testing"
 
-// The limits of a tool count its identity: another server of the same name has calls of its
-// own, one server under another name has not, and what an earlier release counted by name
-// still counts.
+// TestCountedByIdentity checks that calls of a tool are counted by the identity of its server. Another server of the
+// same name has a separate count; the same server under another name does not. Counts that an earlier release stored
+// under the server's name still apply.
 func TestCountedByIdentity(t *testing.T) {
 	bank := Decision{Server: "bank", Identity: "project:bank", Remote: "send"}
 	for _, tt := range []struct {

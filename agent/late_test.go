@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// TestSteerTooLate: a message that the run took, and that no model call sent before the run was stopped, is part of the
-// conversation.
+// TestSteerTooLate sends a message to a run that stops before its next model call. The message stays in the
+// conversation, so that the next run sends it.
 func TestSteerTooLate(t *testing.T) {
 	d := newDriver(t, agent.Spec{Question: "q"}, script(says("", "a"), says("end")))
 	d.step(func(int) int { return 0 })
@@ -24,7 +24,8 @@ func TestSteerTooLate(t *testing.T) {
 	}
 }
 
-// TestAlwaysIsNoSessionGrant: what is allowed for good can be revoked, so the session does not keep it as well.
+// TestAlwaysIsNoSessionGrant checks that a permanent approval is not also kept as a grant of the session, because it
+// would outlive a revocation.
 func TestAlwaysIsNoSessionGrant(t *testing.T) {
 	var last *agent.DecideCommand
 	d := newDriver(t, agent.Spec{Question: "q", MaxTurns: 2}, func(c tenon.Command) []tenon.Event {

@@ -166,7 +166,11 @@ func (c *call) command(b Budgets, v *View, data []tenon.Table) tenon.Command {
 // clientCommand returns the command of a call that no model made.
 func (c *call) clientCommand(x CallContext) tenon.Command {
 	cmd := c.command(x.Budgets, nil, nil)
-	cmd.Local.(*ToolCommand).Client = x.Client
+	if x.Client { // the promise to clients: a call that began is not sent again
+		tool := cmd.Local.(*ToolCommand)
+		tool.Client, tool.Unsent = true, c.decision.Idempotent
+		cmd.Idempotent = tool.Resume
+	}
 	return cmd
 }
 
@@ -182,7 +186,7 @@ func (c *call) admission() tenon.Command {
 
 func (c *call) asking() Asking {
 	a := Asking{Kind: AskApproval, Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
-		Arguments: c.decision.Arguments, Reason: c.decision.Reason}
+		Arguments: c.decision.Arguments, Reason: c.decision.Reason, Connector: c.tool.Connector}
 	if c.status == waiting {
 		a.Subject = c.decision.Subject
 	}
@@ -224,7 +228,7 @@ func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Err
 type Summary struct {
 	Turns     int         `json:"turns"`
 	ToolCalls int         `json:"tool_calls"`
-	Usage     tenon.Usage `json:"usage"`           // of all model calls of the run
-	Cost      tenon.USD   `json:"cost,omitempty"`  // of all model calls whose price is known
-	Agent     string      `json:"agent,omitempty"` // that had the conversation at the end
+	Usage     tenon.Usage `json:"usage"`           // tokens of all model calls of the run
+	Cost      tenon.USD   `json:"cost,omitempty"`  // cost of all model calls whose price is known
+	Agent     string      `json:"agent,omitempty"` // the agent that had the conversation at the end
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestCalibrate: what the model counts changes the estimate step by step, within
-// bounds, and what says nothing changes nothing.
+// TestCalibrate checks how the model's token counts change the estimate: in steps, within bounds, and not at all if a
+// count gives no information.
 func TestCalibrate(t *testing.T) {
 	s := New(Spec{Question: "q", MaxTurns: 5}, nil)
 	text := strings.Repeat("x", 4000)

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// TestTimeIsUpDuringAModelCall: a request that the run's time has ended is the limit's
-// matter and no failure of the model; one that timed out before its time is.
+// TestTimeIsUpDuringAModelCall checks two timeouts of a model request. If the run's time is up, the run ends at its
+// limit. If the request timed out earlier, it is a failure of the model.
 func TestTimeIsUpDuringAModelCall(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -69,7 +69,7 @@ func TestTimeIsUpDuringAModelCall(t *testing.T) {
 	}
 }
 
-// TestTimeIsUpInTheQueue has the run's time end while its model call waits for the budgets.
+// TestTimeIsUpInTheQueue lets the run's time end while its model call waits for the budgets.
 func TestTimeIsUpInTheQueue(t *testing.T) {
 	core := agent.New(agent.Spec{Question: "q", Model: "m", Timeout: time.Second, Budgets: agent.Budgets{Day: agent.Budget{Turns: 1}}}, nil)
 	now, seq := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), uint64(0)

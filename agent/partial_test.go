@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// TestPartial stops a model call after a part of its answer, and looks at the conversation that the next question
+// TestPartial stops a model call after a part of its answer. It checks the conversation with which the next question
 // continues.
 func TestPartial(t *testing.T) {
 	part := agent.Partial{Text: "half an", Thinking: "hm"}
@@ -19,8 +19,8 @@ func TestPartial(t *testing.T) {
 	cancel := tenon.Event{Kind: tenon.EventCancel, Data: data(tenon.CancelData{Reason: "enough"})}
 	retry := tenon.Event{Kind: tenon.EventRetry}
 	for name, tt := range map[string]struct {
-		events []tenon.Event // after the start of the model call
-		want   []string      // of the conversation at the end
+		events []tenon.Event // after the model call has begun
+		want   []string      // the conversation at the end
 	}{
 		"UX-8_cancelled":           {[]tenon.Event{cancel, interrupted}, []string{"user q", "assistant half an (partial)"}},
 		"UX-8_failed":              {[]tenon.Event{failed}, []string{"user q", "assistant half an (partial)"}},
@@ -55,7 +55,7 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// sameTexts compares messages with lines of role and text.
+// sameTexts compares the roles and texts of messages with lines. It returns the difference.
 func sameTexts(list []*tenon.Message, want []string) string {
 	var got []string
 	for _, m := range list {
@@ -73,8 +73,8 @@ func sameTexts(list []*tenon.Message, want []string) string {
 	return ""
 }
 
-// TestPartialTime holds that the time in which no process worked does not count, if the process wrote the event of its
-// model call before it was closed (UX-8).
+// TestPartialTime closes a process during a model call. The time until another process resumes the run does not count
+// as time of the run (UX-8).
 func TestPartialTime(t *testing.T) {
 	d := newDriver(t, agent.Spec{Question: "q", Timeout: time.Minute}, nil)
 	start := tenon.Event{Step: "1", Kind: tenon.EventStarted, Attempt: 1, Data: data(tenon.StartedData{Kind: agent.CommandModel, Idempotent: true})}

@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// TestQuestion asks in the middle of a call: the core waits for a person while the
-// call is under way, does not count that time, and counts what a model used.
+// TestQuestion has a server ask a question during a call. The core waits for a person while the call is running. The
+// wait does not count as time of the run, and the usage of a model that answers does count.
 func TestQuestion(t *testing.T) {
 	d := newDriver(t, agent.Spec{Question: "q", Timeout: time.Hour}, nil)
 	d.do = func(c tenon.Command) []tenon.Event {
@@ -48,7 +48,7 @@ func TestQuestion(t *testing.T) {
 		if a.Kind != agent.AskSampling {
 			t.Errorf("a sampling is asked about as %q", a.Kind)
 		}
-		d.now = d.now.Add(72 * time.Hour) // a weekend is not the run's time
+		d.now = d.now.Add(72 * time.Hour) // three days of waiting do not count as time of the run
 		d.apply(tenon.Event{Step: "1.0/q1", Kind: agent.EventAnswer, Data: data(agent.Answer{By: "ann", InputAnswer: tenon.InputAnswer{Responses: json.RawMessage(`{"question":{"action":"accept","content":{}}}`)}})})
 		d.apply(tenon.Event{Step: "1.0/q2", Kind: agent.EventDecision, Data: data(agent.Ruling{Verdict: tenon.Allow, By: "bob"})})
 		if waits := d.core.Next(); len(waits) != 0 {
@@ -76,7 +76,8 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestInputInPart gives some responses without a person.
+// TestInputInPart has a call that needs several responses. Some are given without a person, and a person gives the
+// others.
 func TestInputInPart(t *testing.T) {
 	d := newDriver(t, agent.Spec{Question: "q"}, nil)
 	calls := 0

@@ -136,6 +136,8 @@ func readUsage(raw []byte, u *tenon.Usage) bool {
 			return readWhole(v, &u.CacheWrite)
 		case "reasoning_tokens":
 			return readWhole(v, &u.Reasoning)
+		case "searches":
+			return readWhole(v, &u.Searches)
 		}
 		return false
 	})

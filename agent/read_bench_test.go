@@ -6,7 +6,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// BenchmarkDecode reads the data of the four events of a turn.
+// BenchmarkDecode decodes the data of the four events that each turn has.
 func BenchmarkDecode(b *testing.B) {
 	var events []tenon.Event
 	for _, v := range written() {

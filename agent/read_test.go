@@ -10,13 +10,13 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// odd is data that only resembles what our executor writes.
+// odd has data in other forms than our executor writes. decode must read it as encoding/json does.
 var odd = []string{``, `{}`, `null`, `[]`, ` {"kind":"model"}`, `{"kind":1}`, `{"kind":null}`, `{"Kind":"tool"}`, `{"kind":"a","kind":"b"}`, `{"more":1}`,
 	`{"verdict":"allow","arguments":null,"timeout":1.0}`, `{"verdict":"allow","timeout":9223372036854775808}`, `{"duration_ns":-0}`, `{"idempotent":"true"}`,
 	`{"message":null}`, `{"message":[]}`, `{"message":{"parts":null}}`, `{"message":{"parts":[]}}`, `{"message":{"parts":[{},null,1]}}`, `{"usage":{"input_tokens":1e2}}`,
 	`{"cost":"x"}`, `{"cost":null}`, `{"result":null}`, `{"result":[1]}`, `{"result":{"content":[{"type":"text","text":"\ud800"}],"isError":true}}`, "{\"by\":\"\xff\"}", `{"b\u0079":"x"}`}
 
-// written is what a turn writes.
+// written returns the data of the events of one turn, as the executor writes them.
 func written() []any {
 	cost := tenon.Dollars(0.0125)
 	return []any{
@@ -40,7 +40,7 @@ func encoded(v any) []byte {
 	return b
 }
 
-// FuzzRead holds the reading of events to that of encoding/json.
+// FuzzRead compares decode with encoding/json.
 func FuzzRead(f *testing.F) {
 	for _, s := range odd {
 		f.Add([]byte(s))
@@ -50,7 +50,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if _, twice := rawjson.Twice(raw); twice && json.Valid(raw) {
-			return // the last of two members counts here, there they are put together
+			return // the readers use the last of two equal members; encoding/json merges the two
 		}
 		reads[started](t, raw)
 		reads[Answered](t, raw)
@@ -74,8 +74,8 @@ func reads[T any](t *testing.T, raw []byte) {
 	}
 }
 
-// TestReadsWhatIsWritten holds that what a turn writes is read here and not left to
-// encoding/json.
+// TestReadsWhatIsWritten checks that the readers accept the data of a usual turn, so that encoding/json is not needed
+// for it.
 func TestReadsWhatIsWritten(t *testing.T) {
 	for _, v := range written() {
 		if fresh := reflect.New(reflect.TypeOf(v).Elem()).Interface().(reader); !fresh.read(encoded(v)) {

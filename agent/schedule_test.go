@@ -15,11 +15,10 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// TestSchedules drives the core through seeded schedules of everything that can
-// happen, in every order that the engine allows: calls that overlap, crashes that
-// lose what was not stored, doubled and broken signals, clocks that jump, cancels
-// in the middle of anything, and a second run in the same session.
-// TENON_SCHEDULES is how many there are; a seed that fails is its subtest's name.
+// TestSchedules runs the core through random schedules of everything that can happen, in every order that the engine
+// allows: calls that overlap, crashes that lose events that were not stored, repeated and invalid signals, clocks that
+// jump, cancels at any time, and a second run in the same session. TENON_SCHEDULES is the number of schedules. A
+// subtest has its seed as its name, so that a failure can be repeated.
 func TestSchedules(t *testing.T) {
 	n := 400
 	if s := os.Getenv("TENON_SCHEDULES"); s != "" {
@@ -48,7 +47,7 @@ func TestSchedules(t *testing.T) {
 	t.Logf("%d schedules in %s: %s", n, time.Since(began).Round(time.Millisecond), &sum)
 }
 
-// tally counts what the schedules had in them.
+// tally counts what happened in all schedules.
 type tally struct {
 	events, crashes, lost, calls, unknown, again, cancelled atomic.Int64
 }
@@ -68,15 +67,15 @@ func (n *tally) String() string {
 		n.events.Load(), n.crashes.Load(), n.lost.Load(), n.calls.Load(), n.unknown.Load(), n.again.Load(), n.cancelled.Load())
 }
 
-// world is all that a run meets, at random.
+// world simulates everything around a run, in a random order: the engine, the model, tools, persons and crashes.
 type world struct {
 	*rand.Rand
 	t       *testing.T
 	spec    agent.Spec
 	d       *driver
 	flights []tenon.Command // begun, and not ended
-	stored  int             // events of the journal that no crash takes away
-	second  bool            // the run goes on with the conversation of one before
+	stored  int             // number of events of the journal that survive a crash
+	second  bool            // the run continues the conversation of an earlier run
 	moves   int
 
 	events, crashes, lost, calls, unknown, again, cancels int
@@ -107,7 +106,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// begin starts a run, in the session of another one if there is one.
+// begin starts a run. With a parent, the run belongs to the parent's session.
 func (w *world) begin(parent *agent.State) {
 	w.d = &driver{t: w.t, spec: w.spec, parent: parent, do: w.do, now: began, attempt: map[string]int{}, seldom: w.IntN}
 	w.d.core = agent.New(w.spec, parent)
@@ -141,7 +140,7 @@ func (w *world) do(c tenon.Command) []tenon.Event {
 	return w.tool(c)
 }
 
-// fails ends an attempt that may be repeated.
+// fails ends an attempt in a way that allows another attempt.
 func (w *world) fails(c tenon.Command) []tenon.Event {
 	return []tenon.Event{pick(w,
 		tenon.Event{Step: c.Step, Kind: tenon.EventInterrupted},

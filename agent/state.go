@@ -63,8 +63,8 @@ type Spec struct {
 	History []*tenon.Message  `json:"history,omitempty"`
 	Exposed map[string]string `json:"exposed_names,omitempty"`
 
-	Sampling *Sampling `json:"sampling,omitempty"` // of the question; nil means the agent's
-	Settings *Sampling `json:"settings,omitempty"` // of the agent; nil means the model's configured settings
+	Sampling *Sampling `json:"sampling,omitempty"` // settings of the question; nil means the agent's
+	Settings *Sampling `json:"settings,omitempty"` // settings of the agent; nil means the model's configured settings
 
 	// Data are tables that are added to the tables of the conversation. Their bytes are blobs.
 	Data []tenon.Table `json:"data,omitempty"`
@@ -108,8 +108,8 @@ type status int
 const (
 	proposed  status = iota
 	waiting          // for a decision
-	asking           // for input that the server needs
-	delegated        // to a child run that waits for a person
+	asking           // waits for input that the server needs
+	delegated        // waits for a child run that waits for a person
 	ready
 	running
 	settled
@@ -126,7 +126,7 @@ type call struct {
 	decision  Decision
 	attempt   int
 	delay     time.Duration
-	allowed   bool // by a person or a grant, not by the rules
+	allowed   bool // allowed by a person or a grant, not by the rules
 	admitted  bool // its rate limit was checked
 	cached    bool // the result came from the cache
 	asked     *tenon.InputRequired
@@ -142,7 +142,7 @@ type call struct {
 // State is the agent's core: the result of applying a run's events. See [tenon.Core].
 type State struct {
 	spec      Spec
-	messages  []*tenon.Message // that the model sees, with the ancestors' messages
+	messages  []*tenon.Message // messages that the model sees, including the ancestors' messages
 	history   []*tenon.Message // messages without compaction
 	started   time.Time        // of the run
 	now       time.Time        // of the last event
@@ -150,7 +150,7 @@ type State struct {
 	lastTurn  int     // the turn limit
 	asked     bool    // the model call of this turn is under way
 	answered  bool    // the model call of this turn ended the run
-	calls     []*call // of this turn; empty while the model is to be asked
+	calls     []*call // calls of this turn; empty while the model is to be asked
 	steer     []string
 	grants    map[string]string // tools that were allowed for the session: identity → by whom
 	called    tally             // number of calls of each tool
@@ -181,7 +181,7 @@ type State struct {
 	found     []string         // see View
 	removed   []string         // tools that servers removed during the run, by exposed name
 	artifacts bool             // a result is stored as an artifact that the model can read in parts
-	tables    []tenon.Table    // of the conversation, in the order of their ids
+	tables    []tenon.Table    // tables of the conversation, ordered by their ids
 	given     int              // number of tables when the run began
 	toldData  bool             // the prompt about tables was added
 	handedTo  string           // the agent of the last handoff

@@ -16,6 +16,14 @@ type ToolsChanged struct {
 	Added   []string `json:"added,omitempty"`
 	Changed []string `json:"changed,omitempty"`
 	Removed []string `json:"removed,omitempty"`
+	// Withheld lists the servers with removed tools whose present tools wait until a person accepts them.
+	Withheld []WithheldTools `json:"withheld,omitempty"`
+}
+
+// WithheldTools says why tools of a server are not offered.
+type WithheldTools struct {
+	Server string `json:"server"`
+	Reason string `json:"reason"` // a sentence for people, with the command that accepts the tools
 }
 
 // The values of [Spec.Excluded] name who excluded tools from a run that began without them. Only a run from which

@@ -10,7 +10,7 @@ type View struct {
 	State     string   `json:"state,omitempty"`
 	Found     []string `json:"found,omitempty"`     // exposed names that the model has found, in order
 	Artifacts bool     `json:"artifacts,omitempty"` // a result has an artifact that the model can read in parts
-	Data      int      `json:"data,omitempty"`      // number of tables of the conversation; ids are smaller
+	Data      int      `json:"data,omitempty"`      // number of tables of the conversation; ids are 0 to Data-1
 }
 
 // KindQuery is the kind of a [Decision] about the tool that queries tables.

@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// moving decides and carries out the calls of tools: "to_X" moves the state to X,
-// "fails_to_X" would if it did not fail, "find_N" finds tools.
+// moving answers the calls of tools by their names. "to_X" changes the agent's state to X, "fails_to_X" fails and must
+// not change it, and "find_N" finds N tools.
 func moving(do func(tenon.Command) []tenon.Event) func(tenon.Command) []tenon.Event {
 	return func(c tenon.Command) []tenon.Event {
 		if c.Kind != agent.CommandDecide && c.Kind != agent.CommandTool {
@@ -46,7 +46,7 @@ func moving(do func(tenon.Command) []tenon.Event) func(tenon.Command) []tenon.Ev
 			d := said[agent.ToolCommand](c)
 			o := agent.Outcome{Result: &tenon.Result{}}
 			if d.View == nil {
-				o.Result.IsError = true // a search has to know what it can find
+				o.Result.IsError = true // the command of a search must say which tools it can find
 			}
 			for i := range n {
 				o.Found = append(o.Found, fmt.Sprintf("tool_%03d", i))
@@ -62,8 +62,8 @@ func scan(s, format string, to any) bool {
 	return n == 1 && err == nil
 }
 
-// TestView holds which state an agent is in and what it has found, over turns, runs
-// and a journal that is read again.
+// TestView checks the agent's state and the tools that it has found, over several turns and runs, and after the journal
+// was replayed.
 func TestView(t *testing.T) {
 	run := func(spec agent.Spec, parent *agent.State, answers ...func(string) []tenon.Event) *agent.State {
 		t.Helper()

@@ -11,8 +11,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// run lets things happen until the run has ended for good, and perhaps another
-// one that goes on with its conversation.
+// run makes moves until the run has ended and is not retried. Sometimes a second run then continues the conversation.
 func (w *world) run() {
 	for {
 		for w.d.done == nil || w.goesOn() {
@@ -29,7 +28,7 @@ func (w *world) run() {
 	}
 }
 
-// goesOn takes up a run that has failed, sometimes.
+// goesOn sometimes retries a run that has failed.
 func (w *world) goesOn() bool {
 	if w.d.done.State != tenon.RunFailed || w.moves > 300 || w.IntN(2) == 0 {
 		return false
@@ -40,7 +39,7 @@ func (w *world) goesOn() bool {
 	return true
 }
 
-// apply records an event, after the time that it took.
+// apply appends events to the journal. A random time passes before each event.
 func (w *world) apply(events ...tenon.Event) {
 	for _, e := range events {
 		switch w.IntN(40) {
@@ -55,7 +54,7 @@ func (w *world) apply(events ...tenon.Event) {
 	}
 }
 
-// move is one thing that happens.
+// move makes one random thing happen.
 func (w *world) move() {
 	w.moves++
 	switch n := w.IntN(300); {
@@ -104,7 +103,7 @@ func (w *world) move() {
 	can[w.IntN(len(can))]()
 }
 
-// decideAll does in place what is decided in place, before anything else begins.
+// decideAll carries out all decision commands. The engine does this, too, before it begins any other command.
 func (w *world) decideAll() {
 	for again := true; again; {
 		again = false
@@ -117,7 +116,7 @@ func (w *world) decideAll() {
 	}
 }
 
-// launch begins an attempt, which is stored first.
+// launch begins an attempt. Its started event is stored before the attempt has any effect.
 func (w *world) launch(c tenon.Command) {
 	if c.After > 0 {
 		w.d.now = w.d.now.Add(c.After)
@@ -140,7 +139,7 @@ func (w *world) launch(c tenon.Command) {
 	w.flights = append(w.flights, c)
 }
 
-// over reports whether a tool call has its end in the journal.
+// over reports whether the journal has an event that ends the tool call, and the kind of this event.
 func (w *world) over(step string) (bool, string) {
 	if !strings.Contains(step, ".") {
 		return false, ""
@@ -162,7 +161,7 @@ func (w *world) count(step, kind string) (n int) {
 	return n
 }
 
-// land ends an attempt with what came of it.
+// land ends an attempt with a random outcome.
 func (w *world) land(c tenon.Command) {
 	w.flights = slices.DeleteFunc(w.flights, func(f tenon.Command) bool { return f.Step == c.Step })
 	w.expireQuestions(c.Step + "/")
@@ -174,7 +173,7 @@ func (w *world) land(c tenon.Command) {
 	}
 }
 
-// doubt ends an attempt of which nobody knows what came of it.
+// doubt ends an attempt whose outcome is not known. An attempt that may be repeated counts as interrupted.
 func (w *world) doubt(c tenon.Command) {
 	e := tenon.Event{Step: c.Step, Kind: tenon.EventUnknown, Attempt: w.d.attempt[c.Step]}
 	if c.Idempotent {
@@ -186,8 +185,7 @@ func (w *world) doubt(c tenon.Command) {
 	w.apply(e)
 }
 
-// finish ends the run. What is in flight then is broken off, and the core is asked
-// once more.
+// finish ends the run. If attempts are still under way, it stops them first, and the core then gives its command again.
 func (w *world) finish(c tenon.Command) {
 	if len(w.flights) > 0 {
 		w.abandon()
@@ -210,7 +208,7 @@ func (w *world) cancel() {
 
 func (w *world) cancelled() bool { return w.count("", tenon.EventCancel) > 0 }
 
-// abandon breaks off what is in flight: some of it still has an outcome.
+// abandon stops all attempts that are under way. Some of them still have an outcome.
 func (w *world) abandon() {
 	for len(w.flights) > 0 {
 		f := w.flights[w.IntN(len(w.flights))]
@@ -224,8 +222,8 @@ func (w *world) abandon() {
 	}
 }
 
-// crash ends the process: what was not stored is gone, and the next owner makes
-// the core from the journal and ends what nobody else will end.
+// crash ends the process. Events that were not stored are lost. The next process rebuilds the core from the journal and
+// ends the attempts of the dead process as unknown or interrupted.
 func (w *world) crash() {
 	w.crashes++
 	w.lost += len(w.d.journal) - w.stored
@@ -253,7 +251,7 @@ func (w *world) crash() {
 	}
 }
 
-// broken sends what cannot be taken. The core refuses it and stays as it is.
+// broken applies an event with invalid data. The core must refuse it without changing its state.
 func (w *world) broken() {
 	e := tenon.Event{Run: "run_1", Seq: uint64(len(w.d.journal) + 1), Time: w.d.now.Add(time.Hour), Data: json.RawMessage(`{"verdict":17,"text":[],"reason":{},"responses":`),
 		Kind: pick(w, agent.EventMessage, tenon.EventCancel, agent.EventDecision, agent.EventAnswer, agent.EventResult)}
@@ -266,7 +264,7 @@ func (w *world) broken() {
 			w.t.Fatalf("a broken %s of step %q is taken", e.Kind, e.Step)
 		}
 		w.d.now = e.Time
-		w.d.journal = append(w.d.journal, e) // it says nothing to a step that does not wait for it, but takes its time
+		w.d.journal = append(w.d.journal, e) // without effect on a step that does not wait; its time counts
 		return
 	}
 	if after := show(w.d.core.Next()); !slices.Equal(before, after) {
@@ -274,7 +272,8 @@ func (w *world) broken() {
 	}
 }
 
-// answer ends a wait, sometimes twice.
+// answer ends a wait of the run: a person decides or answers, a child run ends, or the time is up. Sometimes it answers
+// twice.
 func (w *world) answer(c tenon.Command) {
 	var a agent.Asking
 	if err := json.Unmarshal(c.Data, &a); err != nil {
@@ -298,10 +297,10 @@ func (w *world) answer(c tenon.Command) {
 			Remember: pick(w, "", agent.RememberSession, agent.RememberAlways)})
 	}
 	w.apply(e)
-	w.stored = len(w.d.journal) // the sender is told
+	w.stored = len(w.d.journal) // the sender was informed, so no crash may lose the event
 }
 
-// ask has the server of a call ask.
+// ask has the server ask a question during a running call, up to four times for each call.
 func (w *world) ask(c tenon.Command) {
 	n := 0
 	for _, e := range w.d.journal {
@@ -317,7 +316,7 @@ func (w *world) ask(c tenon.Command) {
 	w.stored = len(w.d.journal)
 }
 
-// questions are those that are open.
+// questions returns the steps of the questions that are still open.
 func (w *world) questions() (open []string) {
 	for _, e := range w.d.journal {
 		if !strings.Contains(e.Step, "/") {
@@ -344,7 +343,7 @@ func (w *world) answerQuestion(step string) {
 	w.apply(e)
 }
 
-// expireQuestions ends the questions whose steps begin so.
+// expireQuestions lets the open questions expire whose steps begin with the prefix.
 func (w *world) expireQuestions(prefix string) {
 	for _, q := range w.questions() {
 		if strings.HasPrefix(q, prefix) {
@@ -353,7 +352,8 @@ func (w *world) expireQuestions(prefix string) {
 	}
 }
 
-// checkEnd holds a run that has ended to what it must have become.
+// checkEnd checks an ended run: its report has the same usage and state as the core, and each call has ended exactly
+// once.
 func (w *world) checkEnd() {
 	var sum agent.Summary
 	if err := json.Unmarshal(w.d.done.Data, &sum); err != nil {

@@ -32,7 +32,7 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// What an anchor leads to is checked, and is told to models that take no references.
+// TestAnchorCounts checks that a reference to an anchor counts when arguments are checked.
 func TestAnchorCounts(t *testing.T) {
 	s := tenon.Tool{Remote: "t", Input: json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#who"}},"$defs":{"p":{"$anchor":"who","type":"integer"}}}`)}
 	snapshot, errs := Merge([]*Listing{Shape(Source{Server: "s", Tools: []tenon.Tool{s}})})

@@ -65,8 +65,8 @@ func hash(server, remote string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// TestNamesHold checks on random tool lists what every provider demands, that the
-// way back exists, and that the order of servers does not matter.
+// TestNamesHold checks names on random tool lists: every provider accepts them, each name leads back to its tool, and
+// the order of the servers does not matter.
 func TestNamesHold(t *testing.T) {
 	fits := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 	parts := []string{"a", "b", ".", "-", "_", "9", "ü", "/", "add", "server", strings.Repeat("long", 15)}

@@ -20,8 +20,8 @@ type closer struct {
 	nodes   int
 }
 
-// closed returns a schema for arguments that a provider holds to it exactly. ok is false if there is none: the schema
-// has objects of any form, or keywords that strict schemas do not have.
+// closed returns a schema with which a provider guarantees that arguments fit exactly. ok is false if there is none:
+// the schema has objects of any form, or keywords that strict schemas do not have.
 func closed(schema json.RawMessage) (out json.RawMessage, changes []Change, ok bool) {
 	root, isObject := parseObject(schema)
 	if !isObject {

@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/internal/jsonschema"
 )
 
-// maxCompiled bounds the compiled schemas that a line of snapshots keeps.
+// maxCompiled bounds the compiled schemas that a snapshot and its successors keep.
 const maxCompiled = 4096
 
 // compiled keeps compiled schemas by their digests. Snapshots that follow each other share it, because most tools stay

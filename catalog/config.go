@@ -98,13 +98,14 @@ const (
 	DataServer     = "data_repository" // the query of a conversation's tables
 	FinderServer   = "tool_search"     // the tool that searches tools
 	ClientServer   = "client_tools"    // tools that the client of a run executes
+	ProviderServer = "provider"        // tools that the model's provider runs
 	FunctionServer = "functions"       // functions of a Go program
 )
 
 // OwnServers returns the server names of tools that belong to no MCP server.
 func OwnServers() []string {
 	return []string{AgentServer, HTTPServer, PromptServer, WorkflowServer, StepServer, HandoffServer, ArtifactServer,
-		DataServer, FinderServer, ClientServer, FunctionServer}
+		DataServer, FinderServer, ClientServer, ProviderServer, FunctionServer}
 }
 
 // IsReserved reports whether a server name is one of [OwnServers] other than [FunctionServer].

@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// TestHostileReferences calls tools whose schemas refer to themselves: a validator that follows the references never
-// ends. They are cut and reported, and the rest of the schema is checked.
+// TestHostileReferences calls tools whose schemas refer to themselves. A validator that follows these references never
+// ends. So they are cut and reported, and the rest of the schema is still checked.
 func TestHostileReferences(t *testing.T) {
 	for name, schema := range map[string]string{
 		"percent": `{"type":"object","properties":{"x":{"$ref":"#/$defs/a%41"},"n":{"type":"integer"}},"$defs":{"aA":{"$ref":"#/$defs/a%41"}}}`,
@@ -44,7 +44,7 @@ func TestHostileReferences(t *testing.T) {
 	}
 }
 
-// TestSchemaSpellings calls tools with each spelling of $schema, and none.
+// TestSchemaSpellings calls tools with each way to write $schema, and without $schema.
 func TestSchemaSpellings(t *testing.T) {
 	for _, dialect := range []string{"", "http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-07/schema",
 		"https://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema",
@@ -64,7 +64,7 @@ func TestSchemaSpellings(t *testing.T) {
 	}
 }
 
-// TestFormats checks formats only where the server's key says so.
+// TestFormats checks that formats of values are checked only if the server's configuration asks for it.
 func TestFormats(t *testing.T) {
 	for _, formats := range []bool{false, true} {
 		s, _ := catalog.Build([]catalog.Source{{Server: "s", Formats: formats, Tools: []tenon.Tool{{Remote: "t",
@@ -76,7 +76,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestReferenceEscapes follows references that are written with escapes.
+// TestReferenceEscapes resolves a reference that is written with escape sequences.
 func TestReferenceEscapes(t *testing.T) {
 	v, err := catalog.NewValueSchema(json.RawMessage(`{"$ref":"#/$defs/a%20b~1c%25","$defs":{"a b/c%":{"type":"integer"}}}`))
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 func TestFoldKey(t *testing.T) {
@@ -51,9 +53,10 @@ func TestFoldKey(t *testing.T) {
 	}
 }
 
-// TestFoldKeyOfEveryCharacter checks that a character is united with all its forms in other
-// cases and normal forms, which is what other programs compare.
+// TestFoldKeyOfEveryCharacter checks that foldKey maps a character and its forms to the same text. The forms are its
+// upper, lower and title case and its Unicode normal forms, because other programs may treat them as equal.
 func TestFoldKeyOfEveryCharacter(t *testing.T) {
+	longtest.Skip(t)
 	for r := rune(1); r <= unicode.MaxRune; r++ {
 		s := string(r)
 		want := foldKey(s)
@@ -65,8 +68,8 @@ func TestFoldKeyOfEveryCharacter(t *testing.T) {
 	}
 }
 
-// FuzzFoldKey holds foldKey to what an equivalence needs: a folded key folds to itself, and
-// every disguise of a key folds to the same text.
+// FuzzFoldKey checks that folding a folded key changes nothing, and that every disguise of a key folds to the same
+// text.
 func FuzzFoldKey(f *testing.F) {
 	for _, s := range []string{"amount", "İstanbul", "ﬃ", "i\u0323\u0307", "\u00a8", "e\u034f\u0301", "\x00", " a ", "\xff", "ᾳ", strings.Repeat("\u0301", 40)} {
 		f.Add(s)

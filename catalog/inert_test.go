@@ -8,8 +8,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestFiltersThatMatchNothing holds that a glob of exclude that is about no tool is reported like one of include, unless
-// the tools of the server are not known.
+// TestFiltersThatMatchNothing checks that a glob of include or exclude that matches no tool is reported, unless the
+// server's tools are not known.
 func TestFiltersThatMatchNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		src  Source
@@ -34,7 +34,8 @@ func TestFiltersThatMatchNothing(t *testing.T) {
 	}
 }
 
-// TestNamesAndLint holds what is said about a name that is only too long, and that a character is replaced once.
+// TestNamesAndLint checks the messages about names that are too long, and the replacement of characters that names
+// cannot contain.
 func TestNamesAndLint(t *testing.T) {
 	t.Run("RP-16_too long is no clash", func(t *testing.T) {
 		long := strings.Repeat("n", 70)

@@ -24,7 +24,7 @@ type keyCheck struct {
 	mu     sync.Mutex
 	shape  *keyShape
 	start  *keyState
-	states map[string]*keyState // by the ids of their nodes
+	states map[string]*keyState // keyed by the ids of the nodes
 	kept   int                  // nodes and names in states
 	left   int                  // nodes that the current check may still visit
 }
@@ -35,7 +35,7 @@ type keyState struct {
 	names map[string]bool
 	folds map[string]string    // name by folded name; nil until a key is not a name
 	next  map[string]*keyState // by name; nil means free-form
-	rest  *keyState            // of all other keys, if no pattern tells them apart
+	rest  *keyState            // state of all other keys, if no pattern tells them apart
 	items *keyState
 	// hasRest and hasItems report that rest and items are set. patterns: the schema has patterns. kept: the state is
 	// kept for the next check.
@@ -206,7 +206,7 @@ func (s *keyState) lookalike(v map[string]any, read policy.Keys) string {
 	return ""
 }
 
-// readAs returns the key that rules read and for which another key is a lookalike.
+// readAs returns the key that rules read and that another key, with the given folded form, looks like.
 func readAs(read policy.Keys, key, folded string) (string, bool) {
 	if _, exact := read[key]; exact {
 		return "", false

@@ -8,13 +8,13 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestAttacksOnKeys hides a second amount deeper than TestLookalikeKeys does. Each row is tried
-// as it is, which must be refused, and without the lookalike, which must pass.
+// TestAttacksOnKeys hides a second amount deeper than TestLookalikeKeys does. Each row is tried twice: with the
+// lookalike, which must be refused, and with another key in its place, which must be accepted.
 func TestAttacksOnKeys(t *testing.T) {
 	const amount = `{"type":"object","properties":{"amount":{"type":"number"}}}`
 	for name, c := range map[string]struct {
-		schema, args string // args holds KEY where the lookalike goes
-		key, real    string // the lookalike, and the key that it looks like
+		schema, args string // args contains KEY where the lookalike is inserted
+		key, real    string // the lookalike, and the real key that it imitates
 	}{
 		"objects in nested arrays":      {`{"properties":{"l":{"type":"array","items":{"type":"array","items":{"type":"array","items":` + amount + `}}}}}`, `{"l":[[[{"amount":1}],[{KEY:2}]]]}`, "Amount", "other"},
 		"a reference in items":          {`{"properties":{"l":{"items":{"$ref":"#/$defs/a"}}},"$defs":{"a":` + amount + `}}`, `{"l":[{KEY:2}]}`, "AMOUNT", "amount"},

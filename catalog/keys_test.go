@@ -16,8 +16,8 @@ type lookalikeCase struct {
 	want               string // part of the error; "" = passes
 }
 
-// TestLookalikeKeys checks that no arguments pass that a rule and a server may read in two
-// ways.
+// The schemas of TestLookalikeKeys. It checks that arguments are refused if a rule and a server may read them
+// differently, because they have keys that look alike.
 const (
 	openSchema   = `{"type":"object","properties":{"amount":{"type":"number"},"to":{"type":"string"}}}`
 	closedSchema = `{"type":"object","properties":{"amount":{"type":"number"}},"additionalProperties":false}`
@@ -25,7 +25,7 @@ const (
 	treeSchema   = `{"type":"object","properties":{"filter":{"$ref":"#/$defs/f"}},"$defs":{"f":{"type":"object","properties":{"op":{"type":"string"},"of":{"type":"array","items":{"$ref":"#/$defs/f"}}}}}}`
 )
 
-// within returns the schema of an object whose property in has the schema inner.
+// within returns the schema of an object with one property, in, whose schema is inner.
 func within(inner string) string { return `{"type":"object","properties":{"in":` + inner + `}}` }
 
 var lookalikes = []lookalikeCase{
@@ -86,7 +86,8 @@ var lookalikes = []lookalikeCase{
 	{"SEC-F8_deep below additionalProperties", `{"additionalProperties":{"additionalProperties":` + openSchema + `}}`, `{"a":{"b":{"Amount":2}}}`, "ambiguous at a.b: "},
 }
 
-// notLookalikes are keys that pass, or that are refused for being a third one.
+// notLookalikes are cases with other outcomes: the keys are accepted, or a third key is refused because the schema
+// names two that look alike.
 var notLookalikes = []lookalikeCase{
 	{"as the schema names them", openSchema, `{"amount":1,"to":"x"}`, ""},
 	{"another key", openSchema, `{"amount":1,"note":"x"}`, ""},
@@ -112,8 +113,7 @@ func TestLookalikeKeys(t *testing.T) {
 	}
 }
 
-// checkLookalike builds the tool of a case in each mode of validation and gives it the arguments of the case,
-// as they are and edited.
+// checkLookalike checks the arguments of a case in each mode of validation, as a model's call and as a person's edit.
 func checkLookalike(t *testing.T, tt lookalikeCase) {
 	for _, mode := range []string{ValidateWarn, ValidateOff, ""} {
 		s, _ := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Input: json.RawMessage(tt.schema)}}}})
@@ -125,7 +125,7 @@ func checkLookalike(t *testing.T, tt lookalikeCase) {
 		p, err := s.Prepare(c, nil)
 		edited := s.CheckEdited(c, nil)
 		if mode != "" && strings.Contains(tt.want, "did you mean") {
-			tt.want = "write '" // only the check of the schema suggests
+			tt.want = "write '" // without the check of the schema, the error suggests nothing
 		}
 		switch {
 		case tt.want == "" && (err != nil || edited != nil || string(p.Arguments) != tt.args):
@@ -141,7 +141,8 @@ func checkLookalike(t *testing.T, tt lookalikeCase) {
 	}
 }
 
-// What the configuration sets or hides is a name as well, although the model does not see it.
+// TestLookalikesOfSetArguments checks keys that the configuration sets or hides. They count as named, although the
+// model does not see them.
 func TestLookalikesOfSetArguments(t *testing.T) {
 	schema := `{"type":"object","properties":{"path":{"type":"string"},"root":{"type":"string"},"force":{"type":"boolean"}}}`
 	s, problems := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Input: json.RawMessage(schema)}}, Transform: []Transform{
@@ -167,8 +168,8 @@ func TestLookalikesOfSetArguments(t *testing.T) {
 	}
 }
 
-// A schema is a server's: whatever it says, the check comes to an end within its bounds, and
-// refuses what it cannot decide.
+// TestKeysOfHostileSchemas checks arguments against schemas of a hostile server. The check must end within its bounds,
+// and must refuse what it cannot decide.
 func TestKeysOfHostileSchemas(t *testing.T) {
 	var wide, chain strings.Builder
 	for i := range 300 {
@@ -194,7 +195,7 @@ func TestKeysOfHostileSchemas(t *testing.T) {
 	}
 }
 
-// Calls of one tool are checked side by side.
+// TestKeysConcurrently checks calls of one tool at the same time, for the race detector.
 func TestKeysConcurrently(t *testing.T) {
 	s, _ := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Input: json.RawMessage(`{"properties":{"in":{"items":{"properties":{"amount":{}}}}}}`)}}}})
 	var wg sync.WaitGroup

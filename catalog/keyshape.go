@@ -24,7 +24,7 @@ type keyNode struct {
 }
 
 type keyPattern struct {
-	match *regexp.Regexp // nil matches every key, since Go cannot compile the pattern
+	match *regexp.Regexp // nil if Go cannot compile the pattern; it then matches every key
 	node  *keyNode
 }
 

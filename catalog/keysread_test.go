@@ -9,7 +9,8 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// TestLookalikesOfReadKeys checks that no spelling of a key passes a rule that reads the key, whatever the schema names.
+// TestLookalikesOfReadKeys checks keys that a rule reads, but that the schema may not name. Every other spelling of
+// such a key is refused.
 func TestLookalikesOfReadKeys(t *testing.T) {
 	read := policy.Keys{"path": nil, "opts": {"root": nil}}
 	for _, tt := range []struct {

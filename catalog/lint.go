@@ -111,6 +111,8 @@ func (s *Snapshot) lintTool(t *tenon.Tool) []Finding {
 				break
 			}
 			add(LevelWarn, "", "is called so because its name '%s' clashes with another tool's", step.Before)
+		case step.Field == stepArguments:
+			add(LevelWarn, "", "has a configured argument that is %s", step.After)
 		case step.Step == "text":
 			add(LevelWarn, "", "has hidden characters in its %s; they are shown escaped", step.Field)
 		case step.Step == "schema" && step.Field == "input_schema":
@@ -134,8 +136,8 @@ func (s *Snapshot) lintTool(t *tenon.Tool) []Finding {
 	return list
 }
 
-// adapted describes how the server's schema became the schema of an object. It returns "" if that matters to nobody.
-// The model gets t.Input, to which the configuration may have added arguments.
+// adapted describes how the server's schema became the schema of an object. It returns "" if there is nothing to
+// report. The model gets t.Input, to which the configuration may have added arguments.
 func adapted(before string, t *tenon.Tool) string {
 	sent := shorten(string(t.Input), 200)
 	raw := bytes.TrimSpace([]byte(before))

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestLintOfSchemas checks that lint describes the schema that the model gets, not the schema between two steps.
+// TestLintOfSchemas checks that lint describes the schema that the model gets, not a schema from before all transforms.
 func TestLintOfSchemas(t *testing.T) {
 	args := []Argument{{Name: "account_id", Description: "Bank account identifier"}}
 	for _, tt := range []struct {
@@ -15,7 +15,7 @@ func TestLintOfSchemas(t *testing.T) {
 		static bool
 		entry  *Tool
 		input  string
-		want   string // part of the one finding about the schema; "": there is none
+		want   string // part of the only finding about the schema; "" means no finding
 	}{
 		{"RP-19_static_arguments", true, &Tool{Arguments: args}, "", ""},
 		{"RP-19_static_without_arguments", true, &Tool{}, "", `no arguments; it is sent as {"type":"object"}`},
@@ -56,4 +56,20 @@ func TestLintOfSchemas(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLintLacking checks that an argument that the server lacks withholds no tool, and that lint names it.
+func TestLintLacking(t *testing.T) {
+	s, problems := Build([]Source{{Server: "s", Tools: []tenon.Tool{tool("x", "described", balance)},
+		Entries: map[string]Tool{"x": {RemoteName: "x", Arguments: []Argument{{Name: "acount_id"}}}}}})
+	if len(problems) > 0 || len(s.Tools()) != 1 {
+		t.Fatalf("withheld %v, problems %v", s.Withheld(), problems)
+	}
+	const want = "has a configured argument that is left out: the server's tool has no argument 'acount_id' (did you mean 'account_id'?)"
+	for _, f := range s.Lint(nil) {
+		if f.Level == LevelWarn && strings.Contains(f.Message, want) {
+			return
+		}
+	}
+	t.Errorf("RP-18_lint_lacking: lint does not say: %s; it says %v", want, s.Lint(nil))
 }

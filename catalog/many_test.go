@@ -13,8 +13,8 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 )
 
-// TestShapeMany shapes as many tools as are spread over the cores: what comes out is what
-// comes of each by itself, in the same order, and a function sees one tool at a time.
+// TestShapeMany shapes so many tools that the work is spread over several cores. The result must be the same as for
+// each tool alone, in the same order. A transform function must not be called concurrently.
 func TestShapeMany(t *testing.T) {
 	tools := make([]tenon.Tool, 5000)
 	for i := range tools {
@@ -30,7 +30,7 @@ func TestShapeMany(t *testing.T) {
 			tools[i].Remote = "left_" + tools[i].Remote
 		}
 	}
-	calls := 0 // without a lock: the race detector tells if there are two at a time
+	calls := 0 // without a lock, so that the race detector reports concurrent calls
 	source := func(list []tenon.Tool) catalog.Source {
 		return catalog.Source{Server: "s", Trusted: true, Exclude: []string{"left_*"}, Tools: list, Transform: []catalog.Transform{
 			{HideParams: []string{"a"}}, {Rename: map[string]string{"tool_4000": "renamed"}}}}
@@ -62,12 +62,12 @@ func TestShapeMany(t *testing.T) {
 	last := source(tools)
 	last.Transform = append(last.Transform, catalog.Transform{Func: func(t tenon.Tool) *tenon.Tool { calls++; return &t }})
 	catalog.Shape(last)
-	if calls != 5000-500-500 { // those that are left out before
+	if calls != 5000-500-500 { // without the tools that earlier steps left out
 		t.Errorf("the function saw %d tools", calls)
 	}
 }
 
-// TestShapeAllocates holds shaping to allocating for the list, not for each tool.
+// TestShapeAllocates checks that shaping allocates memory for the list, not for each tool.
 func TestShapeAllocates(t *testing.T) {
 	tools := make([]tenon.Tool, 400) // one core's
 	for i := range tools {

@@ -149,9 +149,8 @@ func (s *Snapshot) patch(base []*item, groups []group) (items []*item, ok bool) 
 	return items, true
 }
 
-// areAlike reports whether all servers treat clashes and long names in the same way, and none
-// joined later. Then the name of a tool depends
-// only on whether another tool wants it, not on which.
+// areAlike reports whether all servers treat clashes and long names in the same way, and none joined later. Then the
+// name of a tool depends only on whether another tool wants it, not on which.
 func areAlike(listings []*Listing) bool {
 	for _, s := range listings {
 		n := &s.source.Naming

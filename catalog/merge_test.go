@@ -21,9 +21,8 @@ const (
 	randomTwice
 )
 
-// randomSource is a server whose tools' names clash with those of others in all ways: by
-// themselves, once they are made to fit, once they are told apart, and with names of the
-// configuration. Of what is said of it, it is as random as that: the bits are below.
+// randomSource returns a server with random tools. Their names clash in many ways: as given, after they were made
+// valid, after a clash was resolved, and with names in the configuration. The bits of random say what else is random.
 func randomSource(r *rand.Rand, server string, random int) Source {
 	parts := []string{"a", "b", "a_b", "a.b", "s1_a", "s2_a", "a_1", "a_2", "x y", "add", "s3_add", "ü", strings.Repeat("long", 16), strings.Repeat("long", 16) + "er",
 		"a_" + hash("s1", "a"), "s2_add_" + hash("s2", "add")}
@@ -53,7 +52,7 @@ func randomSource(r *rand.Rand, server string, random int) Source {
 		case 0:
 			t.Input = json.RawMessage(`{"type":`)
 		case 1:
-			if random&randomTwice != 0 { // a server may say the same twice
+			if random&randomTwice != 0 { // a server may list the same tool twice
 				src.Tools = append(src.Tools, t)
 			}
 		case 2:
@@ -69,7 +68,7 @@ func randomSource(r *rand.Rand, server string, random int) Source {
 	return src
 }
 
-// same holds a snapshot to another one that was made of nothing.
+// same compares a snapshot with a new one that is merged from the same listings without a previous snapshot.
 func same(t *testing.T, what string, got *Snapshot, problems []error, listings []*Listing) {
 	t.Helper()
 	want, wrong := Merge(listings)
@@ -90,8 +89,8 @@ func same(t *testing.T, what string, got *Snapshot, problems []error, listings [
 	}
 }
 
-// TestMergeAgain changes the lists of servers at random, and which servers there are: a
-// merge that goes on from the last one gives what one from nothing gives, byte for byte.
+// TestMergeAgain adds, changes and removes servers at random. A merge that reuses the last snapshot must give the same
+// bytes as a merge from scratch.
 func TestMergeAgain(t *testing.T) {
 	patched := 0
 	for seed := range uint64(640) {
@@ -105,7 +104,7 @@ func TestMergeAgain(t *testing.T) {
 				server := fmt.Sprint("s", 1+r.IntN(6))
 				at := slices.IndexFunc(next, func(s *Listing) bool { return s.source.Server == server })
 				switch listing := Shape(randomSource(r, server, random)); {
-				case at < 0 || r.IntN(20) == 0: // two of the same name, which a host does not have
+				case at < 0 || r.IntN(20) == 0: // two servers of the same name, which a host never has
 					next = append(next, listing)
 				case r.IntN(4) == 0:
 					next = slices.Delete(next, at, at+1)
@@ -143,7 +142,7 @@ func TestMergeAgain(t *testing.T) {
 				t.Fatal("the snapshot before has changed")
 			}
 			last = s
-			if r.IntN(4) == 0 { // what an agent sees of it is no base, and no harm
+			if r.IntN(4) == 0 { // a filtered snapshot is no base for a merge, and gives the same result
 				cut := s.Only(func(t *tenon.Tool) bool { return t.Server != "s1" })
 				s, problems = cut.Merge(listings)
 				same(t, fmt.Sprintf("seed %d, step %d, of a part", seed, step), s, problems, listings)
@@ -155,7 +154,7 @@ func TestMergeAgain(t *testing.T) {
 	}
 }
 
-// TestMergeAgainKeeps: what has not changed is not made again, renamed or not.
+// TestMergeAgainKeeps checks that a merge reuses the tools that have not changed, renamed or not.
 func TestMergeAgainKeeps(t *testing.T) {
 	listing := func(server string, names ...string) *Listing {
 		return Shape(Source{Server: server, Tools: tools(names...)})
@@ -180,8 +179,8 @@ func TestMergeAgainKeeps(t *testing.T) {
 	}
 }
 
-// TestMergeAgainWithShortNames: a tool wants the name that another one would have had, were
-// it not too long for its server.
+// TestMergeAgainWithShortNames adds a tool with a name that another tool would have after a clash, if that name were
+// not too long for its server.
 func TestMergeAgainWithShortNames(t *testing.T) {
 	const name = "a_name_for_two"
 	var many []string
@@ -198,7 +197,7 @@ func TestMergeAgainWithShortNames(t *testing.T) {
 	}
 }
 
-// TestMergeAgainWhileRead merges from one snapshot, and reads it, in many goroutines.
+// TestMergeAgainWhileRead merges a snapshot again in many goroutines, while others read it.
 func TestMergeAgainWhileRead(t *testing.T) {
 	var listings []*Listing
 	for i := range 8 {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzObject: an object that is stepped over is the one that is decoded, and it is written as
-// it was read.
+// FuzzObject compares parseObject with the decoder that it replaces, and checks that an object is written as it was
+// read.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{`{}`, ` {"a" : 1 , "b":{"c":[1,2,"}"]},"a":null}`, "{\"ä\\u00e4\\n\":\"x\",\"\xff\":1,\"\u2028\":2,\"\\b\":3}", `{"a":1`, `{"a":1}x`, `{"a":}`, `[]`, `"a"`, ` null`, ``, `{"a":-0.5e3,"":true}`} {
 		f.Add([]byte(s))

@@ -8,8 +8,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestArgumentsAreReadOnce counts how often the definitions of arguments are read: what
-// was read of a tool is kept, so that each reading shows as another value.
+// TestArgumentsAreReadOnce counts how often the definitions of arguments are parsed, in 100 merges, prompts and calls.
+// Each parsing returns another value, so the test counts the calls with each value.
 func TestArgumentsAreReadOnce(t *testing.T) {
 	t.Run("TG-41", func(t *testing.T) {
 		const n = 12
@@ -23,7 +23,7 @@ func TestArgumentsAreReadOnce(t *testing.T) {
 		checks, sent, shaped := map[*validator]int{}, map[*tenon.Tool]int{}, map[*tenon.Tool]int{}
 		var first *Snapshot
 		for round := range 100 {
-			s, problems := Merge([]*Listing{listing}) // a host keeps it; even anew it reads nothing
+			s, problems := Merge([]*Listing{listing}) // even a merge from scratch parses nothing
 			if len(problems) > 0 || len(s.Tools()) != n {
 				t.Fatal(problems)
 			}

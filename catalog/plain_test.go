@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestIsASCII tries each byte at each place of texts of all lengths that are looked at
-// eight bytes at a time.
+// TestIsASCII puts a byte of each value at each position of short texts, because IsASCII reads eight bytes at a time.
 func TestIsASCII(t *testing.T) {
 	for n := range 20 {
 		for at := range n {

@@ -9,8 +9,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestPortable holds the rejections that are recorded in reference/models.md,
-// section 7, and the schemas that hosts are known to send and to be refused for.
+// TestPortable checks schemas that providers are known to reject, and schemas of other hosts that were refused.
 func TestPortable(t *testing.T) {
 	tree := `{"type":"object","properties":{"n":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"}}}}}`
 	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 30) + `{}` + strings.Repeat(`}}`, 30)
@@ -81,7 +80,7 @@ func TestPortable(t *testing.T) {
 	}
 }
 
-// TestReferenceBomb is a schema of ten lines that would be 10^12 nodes.
+// TestReferenceBomb translates a schema of ten lines that would have 10^12 nodes without references.
 func TestReferenceBomb(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{`)

@@ -190,7 +190,7 @@ func suspicious(raw []byte) bool {
 func isASCII(b []byte) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; len(b) >= 8; b = b[8:] {
-		if w := binary.LittleEndian.Uint64(b); (w|(w+ones))&highs != 0 { // a carry comes from a byte that is hit itself
+		if w := binary.LittleEndian.Uint64(b); (w|(w+ones))&highs != 0 { // only 0xff carries, and it is found
 			return false
 		}
 	}

@@ -29,7 +29,7 @@ func TestSearch(t *testing.T) {
 		{Server: "weather", Tools: []tenon.Tool{tool("current", "当前天气", "{}"), tool("outlook", "The temperature tomorrow", `{"properties":{"city":{}}}`)}}})
 	for _, tt := range []struct{ query, want string }{
 		{"read", "read_file"},
-		{"delete a file", "remove_file read_file"}, // by a word that means the same
+		{"delete a file", "remove_file read_file"}, // found by a synonym
 		{"天气", "current"},
 		{"forecast", "outlook current"}, // current: by its server's name
 		{"tempera", "outlook"},          // the beginning of a word

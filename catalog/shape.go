@@ -87,7 +87,7 @@ type Withheld struct {
 // Step is a change of a tool by one step of shaping.
 type Step struct {
 	Step   string `json:"step"`   // such as transform[0].prefix
-	Field  string `json:"field"`  // name, title, description, input_schema, annotations, rules
+	Field  string `json:"field"`  // name, title, description, input_schema, annotations, rules, arguments
 	Before string `json:"before"` // as text; JSON for what is not a text
 	After  string `json:"after"`
 }

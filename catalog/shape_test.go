@@ -274,7 +274,7 @@ func TestCollisions(t *testing.T) {
 	}
 }
 
-// TestMadeUpNames puts names in the list that look like what a clash leads to.
+// TestMadeUpNames lists tools whose names look like the names that resolve a clash.
 func TestMadeUpNames(t *testing.T) {
 	s, _ := Build([]Source{{Server: "a", Tools: tools("add", "a_add", "a.add", "a_add_"+hash("a", "add"), "b_add")}, {Server: "b", Tools: tools("add", "a_a_add")}})
 	if names := slices.Compact(s.Names()); len(names) != 7 {
@@ -298,7 +298,7 @@ func TestVisible(t *testing.T) {
 		{"y default", "checked", "a b d e"},
 		{"none", "checked", ""},
 	} {
-		for _, snapshot := range []*Snapshot{s, must(Decode(s.Encode()))} { // as a resumed run has it
+		for _, snapshot := range []*Snapshot{s, must(Decode(s.Encode()))} { // a resumed run decodes its snapshot
 			var names []string
 			for _, t := range snapshot.Tools() {
 				if InGroups(t, strings.Fields(tt.groups)) && InState(t, tt.state) {
@@ -347,7 +347,7 @@ func TestMergeKeepsWhatItWasGiven(t *testing.T) {
 	if !cmp.Equal(before.Names(), []string{"a_y", "b_y", "x"}) || !cmp.Equal(alone.Names(), []string{"x", "y"}) {
 		t.Errorf("names %v, alone %v", before.Names(), alone.Names())
 	}
-	// AI-10 in part: a snapshot that was taken before keeps definition and way back.
+	// AI-10 in part: an earlier snapshot keeps its definitions and still finds the tools of calls.
 	if _, ok := before.Lookup("b_y"); !ok || len(before.Tools()) != 3 {
 		t.Error("the first snapshot has changed")
 	}
@@ -356,7 +356,7 @@ func TestMergeKeepsWhatItWasGiven(t *testing.T) {
 	}
 }
 
-// Test_AI10_TwoViews: the definitions and the way back of a call are one snapshot.
+// Test_AI10_TwoViews checks that a snapshot has both the definition of a tool and the target of its calls, or neither.
 func Test_AI10_TwoViews(t *testing.T) {
 	src := Source{Server: "a", Tools: tools("x", "y")}
 	before, _ := Build([]Source{src})
@@ -374,8 +374,8 @@ func Test_AI10_TwoViews(t *testing.T) {
 	}
 }
 
-// Test_TG2_ConfiguredArguments come back in order; a tool without any has an empty
-// list.
+// Test_TG2_ConfiguredArguments checks that configured arguments keep their order, and that a tool without arguments has
+// an empty list.
 func Test_TG2_ConfiguredArguments(t *testing.T) {
 	s, _ := Build([]Source{{Server: "bank", Tools: tools("get_bank_balance", "ping"), Entries: map[string]Tool{"bal": {RemoteName: "get_bank_balance",
 		Arguments: []Argument{{Name: "date", Type: "string", Description: "Date"}, {Name: "account_id", Type: "integer", Description: "Account"}}}}}})

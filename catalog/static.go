@@ -78,13 +78,39 @@ func (c *shaper) arguments(e *Tool) string {
 		return fmt.Sprintf("tools.%s.arguments: the server's schema has no named arguments; "+
 			"use arguments_mode: replace", c.entry)
 	}
-	merged, err := overlaySchema(c.t.Input, said, lifted(e))
+	merged, lacking, err := overlaySchema(c.t.Input, said, lifted(e))
 	if err != nil {
 		c.broken = true
 		return fmt.Sprintf("tools.%s.arguments: %v", c.entry, err)
 	}
+	if c.steps != nil {
+		for _, name := range lacking {
+			*c.steps = append(*c.steps, Step{"tools." + c.entry, stepArguments, name,
+				noArgument(name, propertyNames(c.t.Input))})
+		}
+	}
 	c.t.Input = merged
 	return ""
+}
+
+// stepArguments is the field of a [Step] that leaves out a configured argument.
+const stepArguments = "arguments"
+
+// noArgument describes a configured argument that the server's tool does not have.
+func noArgument(name string, has []string) string {
+	near := ""
+	if n := tenon.Nearest(name, has); n != "" {
+		near = fmt.Sprintf(" (did you mean '%s'?)", n)
+	}
+	return fmt.Sprintf("left out: the server's tool has no argument '%s'%s; it has %s", name, near,
+		strings.Join(has, ", "))
+}
+
+// propertyNames returns the names of a schema's properties.
+func propertyNames(schema json.RawMessage) []string {
+	root, _ := parseObject(schema)
+	props, _ := parseObject(root.get("properties"))
+	return props.keys()
 }
 
 // argumentSchema returns a schema of the arguments of an entry. In mode replace, an argument for which the entry does
@@ -168,9 +194,10 @@ func lifted(e *Tool) []string {
 }
 
 // overlaySchema overlays a discovered schema with a configured one, parameter by parameter. A parameter that the
-// server does not have is an error, unless the server's schema is open. optional lists the parameters that are not
-// required, even if the server requires them.
-func overlaySchema(found, said json.RawMessage, optional []string) (json.RawMessage, error) {
+// server does not have is left out and returned in lacking, unless the server's schema is open: a call with it would
+// fail. optional lists the parameters that are not required, even if the server requires them.
+func overlaySchema(found, said json.RawMessage, optional []string) (merged json.RawMessage, lacking []string,
+	err error) {
 	root, _ := parseObject(found)
 	over, _ := parseObject(said)
 	props, _ := parseObject(root.get("properties"))
@@ -180,8 +207,8 @@ func overlaySchema(found, said json.RawMessage, optional []string) (json.RawMess
 	names := props.keys()
 	for _, p := range saidProps {
 		if len(names) > 0 && !slices.Contains(names, p.key) && !takesMore(root) {
-			return nil, fmt.Errorf("the server's tool has no argument '%s'; it has %s", p.key,
-				strings.Join(names, ", "))
+			lacking = append(lacking, p.key)
+			continue
 		}
 		mine, ok := parseObject(props.get(p.key))
 		if !ok {
@@ -190,7 +217,7 @@ func overlaySchema(found, said json.RawMessage, optional []string) (json.RawMess
 		}
 		theirs, ok := parseObject(p.value)
 		if !ok {
-			return nil, fmt.Errorf("argument '%s' is not described by an object", p.key)
+			return nil, nil, fmt.Errorf("argument '%s' is not described by an object", p.key)
 		}
 		for _, m := range theirs {
 			mine = mine.set(m.key, m.value)
@@ -198,7 +225,7 @@ func overlaySchema(found, said json.RawMessage, optional []string) (json.RawMess
 		props = props.set(p.key, mine.raw())
 	}
 	for _, r := range texts(over.get("required")) {
-		if !slices.Contains(required, r) {
+		if !slices.Contains(required, r) && !slices.Contains(lacking, r) {
 			required = append(required, r)
 		}
 	}
@@ -211,7 +238,7 @@ func overlaySchema(found, said json.RawMessage, optional []string) (json.RawMess
 	if !root.has("additionalProperties") && !root.has("patternProperties") && over.has("additionalProperties") {
 		root = root.set("additionalProperties", over.get("additionalProperties"))
 	}
-	return withParameters(root, props, required), nil
+	return withParameters(root, props, required), lacking, nil
 }
 
 // takesMore reports whether a schema explicitly allows parameters that are not in its properties.

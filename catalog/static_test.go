@@ -43,7 +43,7 @@ func TestArguments(t *testing.T) {
 			ArgumentsMode: ArgumentsCheck}, balance, "", "argument 'account_id' is required"},
 		{"overlay of nothing known", Tool{Arguments: both}, `{"type":"object"}`,
 			`{"type":"object","properties":{"account_id":{"type":"string","description":"Bank account identifier"},"date":{"type":"string","description":"Date"}},"additionalProperties":false}`, ""},
-		{"overlay of what is not there", Tool{Arguments: []Argument{{Name: "acct"}}}, balance, "", "the server's tool has no argument 'acct'; it has account_id, date"},
+		{"RP-18_overlay_of_what_is_not_there", Tool{Arguments: []Argument{{Name: "acct", Required: &yes}, {Name: "date", Description: "D"}}}, balance, strings.NewReplacer(`"theirs"`, `"D"`, `"]}`, `"],"additionalProperties":false}`).Replace(balance), ""},
 		{"replace", Tool{Arguments: both, ArgumentsMode: ArgumentsReplace}, strings.Replace(balance, `,"required":["account_id"]`, "", 1),
 			`{"type":"object","properties":{"account_id":{"type":"string","description":"Bank account identifier"},"date":{"type":"string","description":"Date"}},"additionalProperties":false}`, ""},
 		{"RP-19_replace_by_no_arguments", Tool{Arguments: []Argument{}, ArgumentsMode: ArgumentsReplace}, balance,

@@ -8,7 +8,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestStrict holds which schemas a provider can be asked to hold calls to exactly.
+// TestStrict checks which schemas qualify for strict tool calls, in which a provider guarantees that arguments fit the
+// schema.
 func TestStrict(t *testing.T) {
 	closed := func(props, required string) string {
 		return `{"type":"object","properties":{` + props + `},"required":[` + required + `],"additionalProperties":false}`
@@ -52,8 +53,8 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestRP16Closed holds which schemas are closed for a strict tool, and that no call has a null that the server does not
-// take.
+// TestRP16Closed checks which schemas are closed for a strict tool, and that a call has no null that the server does
+// not accept.
 func TestRP16Closed(t *testing.T) {
 	for name, tt := range map[string]struct{ schema, want string }{
 		"open and optional": {`{"type":"object","properties":{"path":{"type":"string"},"head":{"type":"number","description":"n"}},"required":["path"]}`,
@@ -104,7 +105,7 @@ func TestRP16Closed(t *testing.T) {
 	}
 }
 
-// TestRP16Options holds the forms of provider options, and that others are refused by name.
+// TestRP16Options checks the accepted forms of provider options, and that an error names any other option.
 func TestRP16Options(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"openai":{"function":{"strict":true}},"google":{"grounding":false}}`: `{"gemini":{},"openai":{"strict":true}}`,
@@ -133,7 +134,7 @@ func TestRP16Options(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
-	// A Go function can set them, too; one that cannot be sent leaves the tool out.
+	// A Go function can set options, too. If an option cannot be sent, the tool is left out.
 	s, problems := Build([]Source{{Server: "a", Transform: []Transform{{Func: func(t tenon.Tool) *tenon.Tool {
 		t.Rules.Options = map[string]json.RawMessage{"openai": json.RawMessage(`{"function":{"strict":true}}`)}
 		if t.Remote == "bad" {

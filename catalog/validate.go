@@ -117,7 +117,7 @@ func asObject(t *tenon.Tool, c *tenon.ToolCall, args json.RawMessage) (map[strin
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid JSON: %w", t.Name, err)
 	}
-	if !utf8.Valid(args) { // otherwise a rule could see other characters than the server
+	if !utf8.Valid(args) { // invalid UTF-8 could look different to a rule and to the server
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the arguments of tool '%s' are not valid UTF-8", t.Name)
 	}
 	m, ok := v.(map[string]any)

@@ -85,7 +85,7 @@ type wordReader struct {
 	props    object
 	names    []string
 	required []string
-	open     bool               // the schema allows names other than names
+	open     bool               // the schema allows names that are not in names
 	single   *jsonschema.Schema // checks an object with a single argument; nil checks nothing
 }
 

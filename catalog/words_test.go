@@ -16,7 +16,7 @@ func TestReadWords(t *testing.T) {
 	tests := map[string]struct {
 		schema string
 		words  []Word
-		want   string // the object, or after "!" the whole error
+		want   string // the object; after "!", the whole error
 	}{
 		"UX-7_none":             {mixed, nil, `{}`},
 		"UX-7_number":           {add, []Word{{Key: "a", Text: "2"}}, `{"a":2}`},

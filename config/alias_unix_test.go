@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestSameProgram holds that another spelling of the path of a program is the same target.
+// TestSameProgram checks that different spellings of the path of a program are the same target.
 func TestSameProgram(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -48,7 +48,7 @@ func TestSameProgram(t *testing.T) {
 	}
 }
 
-// TestSameScript holds that another spelling of the script of an interpreter is the same target.
+// TestSameScript checks that different spellings of the path of an interpreter's script are the same target.
 func TestSameScript(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -104,8 +104,8 @@ func TestSameScript(t *testing.T) {
 	}
 }
 
-// TestRulesOfSameScript holds that the user's rules and excludes follow a script under every spelling, and that they are
-// explained.
+// TestRulesOfSameScript checks that the user's rules and excludes apply to a script under every spelling of its path,
+// and that policy explain shows them.
 func TestRulesOfSameScript(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "d"), 0o700), os.WriteFile(filepath.Join(dir, "d/x.py"), nil, 0o600)); err != nil {

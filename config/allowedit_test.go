@@ -2,7 +2,7 @@ package config_test
 
 import "testing"
 
-// TestAllowServerEdit holds that a project cannot let requests of the API change its file.
+// TestAllowServerEdit checks that a project cannot permit API requests to change its own configuration file.
 func TestAllowServerEdit(t *testing.T) {
 	const key = "serve: {allow_server_edit: true}\n"
 	p := newProject(t, map[string]string{"tenon.yaml": "version: 1\n", "~/.config/tenon/config.yaml": key})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// tool.name is an error wherever the exposed name can differ from the remote one, and the
-// error prints the rewritten expression.
+// TestAmbiguousName checks that tool.name in a rule is an error if the exposed name of a tool can differ from its
+// remote name, and that the error prints the corrected expression.
 func TestAmbiguousName(t *testing.T) {
 	const rules = "policy: {rules: [{when: 'tool.name == \"send\"', verdict: deny}]}\n"
 	const rewritten = `tool.remote_name == "send"`

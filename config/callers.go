@@ -51,6 +51,7 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 	without(at+".bearer", false)
 	without(at+".headers", false)
 	without(at+".env", true)
+	k.accounts(p, transport, s)
 	for i, h := range s.CallerCredentials.Headers {
 		where := tree.Index(at+".headers", i)
 		switch {
@@ -66,8 +67,9 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 			k.bad(tree.Index(at+".env", i), "", "'%s' is not the name of a variable", v)
 		}
 	}
-	if a := s.CallerCredentials; a.Required && !a.Bearer && len(a.Headers)+len(a.Env)+len(s.Principals) == 0 {
-		k.bad(at+".required", "write bearer, headers or env, or principals",
+	if a := s.CallerCredentials; a.Required && !a.Bearer && !a.SignIn && !a.Exchange &&
+		len(a.Headers)+len(a.Env)+len(s.Principals) == 0 {
+		k.bad(at+".required", "write bearer, headers, env, sign_in or exchange, or principals",
 			"every caller would be refused: no credentials of callers are configured")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
@@ -102,6 +104,35 @@ func (k *checker) callers(p, transport string, s servers.Config) {
 			}
 			k.literal(where+".headers."+h, own.Headers[h])
 		}
+	}
+}
+
+// accounts checks sign_in and exchange of a server.
+func (k *checker) accounts(p, transport string, s servers.Config) {
+	at, a := p+".caller_credentials", s.CallerCredentials
+	for key, on := range map[string]bool{"sign_in": a.SignIn, "exchange": a.Exchange} {
+		if on && (transport == servers.TransportStdio || transport == servers.TransportWebSocket) {
+			k.bad(at+"."+key, "", "'%s' has no effect for %s transport", key, transport)
+			return
+		}
+	}
+	if a.ExchangeAudience != "" && !a.Exchange {
+		k.bad(at+".exchange_audience", "", "'exchange_audience' has no effect without 'exchange'")
+	}
+	if !a.Exchange {
+		return
+	}
+	if s.Auth.Type != servers.AuthOAuth || !k.has(p+".auth.issuer") || !k.has(p+".auth.client_id") {
+		k.bad(at+".exchange", "the token of a client goes only to an authorization server that you name",
+			"'exchange' needs auth with type oauth, issuer and client_id")
+	}
+	if !k.c.Serve.Auth.OAuth.IsOn() {
+		k.note(at+".exchange", "", "'exchange' has no effect: without serve.auth.oauth no client presents an access "+
+			"token")
+	} else if i := s.Auth.Issuer; !strings.Contains(i, "${") && !slices.ContainsFunc(k.c.Serve.Auth.OAuth.Issuers,
+		func(o OAuthIssuer) bool { return o.URL == i }) {
+		k.note(at+".exchange", "", "'exchange' has no effect: a token is exchanged only at its own issuer, and "+
+			"'%s' in %s.auth.issuer is not in serve.auth.oauth.issuers", i, p)
 	}
 }
 

@@ -112,6 +112,7 @@ func (k *checker) run(ctx context.Context) {
 	k.serve()
 	k.gateway()
 	k.store()
+	k.engine()
 	k.trust()
 }
 
@@ -258,6 +259,7 @@ func (k *checker) model(p, name string, m model.Config) {
 		}
 		k.literal(p+".headers."+h, m.Headers[h])
 	}
+	k.providerTokens(p + ".tools")
 	if m.Provider == "script" {
 		for _, key := range []string{"model", "base_url", "api_key", "headers"} {
 			if k.has(p + "." + key) {

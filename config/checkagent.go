@@ -21,6 +21,10 @@ func (k *checker) agentModel(p string, a agent.Config) {
 			k.bad(p+".settings", "", "%s", err.Error())
 		}
 	}
+	k.providerTokens(p + ".provider_tools")
+	if err := m.CheckTools(a.ProviderTools); err != nil {
+		k.bad(p+".provider_tools", "", "%s", err.Error())
+	}
 	react := a.Mode == agent.ModeReact || a.Mode == "" && m.ToolMode == model.ToolsReact
 	switch {
 	case react && len(a.Settings.Stop) > 0:

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestForcedThinking: MD-9, a file whose agent must call a tool with a model of Anthropic that thinks has a warning.
+// TestForcedThinking checks MD-9: a warning is printed about an agent that is forced to call a tool and whose model is
+// an Anthropic model with thinking, because the API refuses this combination.
 func TestForcedThinking(t *testing.T) {
 	for name, c := range map[string]struct {
 		file string

@@ -110,21 +110,6 @@ func (k *checker) process(p, name string, s servers.Config, hasCommand bool) {
 	}
 }
 
-// literalsIn warns of literal tokens in all texts of a value of any form.
-func (k *checker) literalsIn(n *tree.Node, p place) {
-	for i, v := range n.Vals {
-		if n.Kind == tree.Map {
-			k.literalsIn(v, p.key(n.Keys[i].Val))
-		} else {
-			k.literalsIn(v, p.at(i))
-		}
-	}
-	if n.Kind == tree.Scalar && n.Tag == "!!str" {
-		k.nodes[p.path] = n
-		k.literal(p.path, n.Val)
-	}
-}
-
 // files checks the working directory and reads the env_file of a process.
 func (k *checker) files(p, name string, s servers.Config) {
 	if !s.IsEnabled() || k.apart {
@@ -342,24 +327,3 @@ const (
 	literalToken = "a literal token in the file"
 	wideToken    = "others can read the file that holds it"
 )
-
-// literal warns of a value that looks like a token and is written in the file.
-func (k *checker) literal(p, expanded string) {
-	n := k.nodes[p]
-	if n == nil || k.typed || n.Val != expanded || !looksLikeToken(n.Val) {
-		return
-	}
-	before := len(k.Warns)
-	k.graded(k.c.Policy.LiteralSecrets, p, "put it into a variable and write ${NAME}", literalToken)
-	for i := range k.Warns[before:] {
-		k.Warns[before+i].Daily = true
-	}
-	if k.c.Policy.LiteralSecrets == "off" {
-		return
-	}
-	if f := n.Src.Path; f != "" {
-		if mode, wide := wideMode(f); wide {
-			k.note(p, "chmod 600 "+n.Src.Label, wideToken+" (mode %04o)", mode)
-		}
-	}
-}

@@ -202,7 +202,7 @@ func (k *checker) readFlow(path string) (readWorkflowFile, error) {
 			return r, nil
 		}
 	}
-	return readWorkflow(path)
+	return readWorkflow(path, k.c.planned)
 }
 
 // responseFormat checks the form of an agent's answers.

@@ -397,7 +397,7 @@ var reach = []string{
 	"servers.NAME.env_file", "servers.NAME.url", "servers.NAME.headers", "servers.NAME.config", "servers.NAME.auth",
 	"servers.NAME.principals",
 	"servers.NAME.roots", "models.NAME.provider", "models.NAME.api", "models.NAME.base_url", "models.NAME.api_key",
-	"models.NAME.headers",
+	"models.NAME.headers", "models.NAME.tools", "agents.NAME.provider_tools",
 	"models.NAME.path", "tools.NAME.kind", "tools.NAME.request", "tools.NAME.path", "tools.NAME.server",
 	"tools.NAME.remote_name",
 	"serve.listen", "serve.auth.secret", "store.path", "store.postgres", "registry", "profile",

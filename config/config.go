@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -91,8 +92,8 @@ type Config struct {
 	File string `yaml:"-"`
 	Path string `yaml:"-"`
 	Dir  string `yaml:"-"`
-	// Found says that tenon found the file itself and nobody named it. A person has to approve it before its commands
-	// are started and its addresses are called.
+	// Found says that tenon found the file itself and nobody named it. The command line asks a person before it starts
+	// commands of such a file and calls its addresses. Package host does not ask: see its Config.Untrusted.
 	Found bool `yaml:"-"`
 	// Warnings are sorted by their place in the file.
 	Warnings []Error `yaml:"-"`
@@ -124,6 +125,7 @@ type Config struct {
 	envTakes   map[string][]string          // server → environment variables to which its env_file refers
 	files      *ledger                      // nil for a Config that a Go program made
 	flowed     map[string]readWorkflowFile  // path → the workflow that was checked
+	planned    map[string][]byte            // path → a workflow file that is not written yet
 	user       string                       // path of the user's own file, "" if it was not read
 	tableReads []string                     // files from which the tables of ToolTables were read
 }
@@ -199,8 +201,11 @@ type Postgres struct {
 
 // Engine selects the engine that executes runs.
 type Engine struct {
-	// local: tenon processes on one machine.
-	Kind string `yaml:"kind" enum:"local" later:"temporal" default:"local"`
+	// local: the process that begins a run, or another one on its store, works on it. temporal: your Temporal cluster
+	// chooses a process of `tenon-temporal worker`; needs `store.postgres`.
+	Kind string `yaml:"kind" enum:"local,temporal" default:"local"`
+	// Temporal cluster, for kind temporal. A file that tenon found itself, without -c, cannot set it.
+	Temporal Temporal `yaml:"temporal"`
 }
 
 // Telemetry configures logs, metrics and traces.
@@ -382,7 +387,26 @@ func (c *Config) Model(ctx context.Context, name string) (model.Config, error) {
 		key := c.providerKey(name, p.KeyEnv)
 		m.APIKey = tenon.NewSecret(key)
 	}
-	return m, nil
+	var err error
+	m.Tools, m.ToolSecrets, err = c.toolSecrets(ctx, "models."+name, "tools", m.Tools)
+	return m, err
+}
+
+// ProviderTools returns the provider's tools of an agent (agents.NAME.provider_tools) with their secrets, or nil if it
+// has none. The second result is the secrets in them. Errors: errors of [Config.Server].
+func (c *Config) ProviderTools(ctx context.Context, name string) (json.RawMessage, []tenon.Secret, error) {
+	return c.toolSecrets(ctx, "agents."+name, "provider_tools", c.Agents[name].ProviderTools)
+}
+
+// toolSecrets replaces the references to secrets in the settings of a provider's tools. It returns the secrets in them.
+func (c *Config) toolSecrets(ctx context.Context, path, key string, raw json.RawMessage) (json.RawMessage,
+	[]tenon.Secret, error) {
+	if len(raw) == 0 {
+		return raw, nil, nil
+	}
+	f := c.filler(ctx)
+	filled := f.settings(path, map[string]json.RawMessage{key: raw})[key]
+	return filled, append(model.ToolSecrets(filled), f.used...), f.err
 }
 
 // KeylessModel returns an entry of models as Model does, but without its key. It reads no secret and starts no

@@ -11,12 +11,11 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config/tree"
-	"github.com/tenonhq/tenon/policy"
 )
 
 var (
 	durationType = reflect.TypeFor[time.Duration]()
-	sizeType     = reflect.TypeFor[policy.Size]()
+	sizeType     = reflect.TypeFor[tenon.Size]()
 	secretType   = reflect.TypeFor[tenon.Secret]()
 	rawType      = reflect.TypeFor[json.RawMessage]()
 )
@@ -27,7 +26,6 @@ type field struct {
 	name     string
 	alias    string   // another name that is accepted
 	enum     []string // the values that are accepted
-	later    []string // values of the format that this version does not support
 	min, max *float64
 	short    bool   // a scalar instead of the struct sets this key
 	def      string // for the documentation
@@ -46,7 +44,7 @@ func fields(t reflect.Type) []field {
 		}
 		f := field{index: i, name: name, alias: sf.Tag.Get("alias"), def: sf.Tag.Get("default"), goName: sf.Name,
 			typ: sf.Type, short: sf.Tag.Get("short") == "true"}
-		f.enum, f.later = list(sf.Tag.Get("enum")), list(sf.Tag.Get("later"))
+		f.enum = list(sf.Tag.Get("enum"))
 		f.min, f.max = number(sf.Tag.Get("min")), number(sf.Tag.Get("max"))
 		out = append(out, f)
 	}

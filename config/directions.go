@@ -47,7 +47,15 @@ var sections = []section{
 		{keys: "prices", direction: Loosens, combine: CombineFloor, measure: MeasureAny},
 		{keys: "registry.url registry.secret", direction: Loosens, combine: CombineFloor, measure: MeasureText},
 		{keys: "engine.kind", direction: Neutral, combine: CombineNearest, measure: MeasureText},
+		{keys: "engine.temporal.address engine.temporal.namespace engine.temporal.task_queue engine.temporal.api_key",
+			direction: Loosens, combine: CombineFloor, measure: MeasureAny},
+		{keys: "engine.temporal.tls engine.temporal.ca engine.temporal.cert engine.temporal.key", direction: Loosens,
+			combine: CombineFloor, measure: MeasureAny},
+		{keys: "engine.temporal.server_name engine.temporal.codec_key engine.temporal.search_attributes",
+			direction: Loosens, combine: CombineFloor, measure: MeasureAny},
+		{keys: "engine.temporal.deployment", direction: Neutral, combine: CombineNearest, measure: MeasureText},
 		{keys: "tables.layout tables.batch_rows", direction: Neutral, combine: CombineNearest, measure: MeasureText},
+		{keys: "tables.max_bytes", direction: Loosens, combine: CombineMin, measure: MeasureNumber, unlimited: true},
 		{keys: "tables.legacy.read", direction: Loosens, combine: CombineStrictest, measure: MeasureWord,
 			words: "deny warn allow"},
 		{keys: "store.path store.retention", direction: Loosens, combine: CombineFloor, measure: MeasureAny},
@@ -80,6 +88,8 @@ var sections = []section{
 			least: LayerUser},
 	}},
 	{"gateway", []row{
+		{keys: "hidden_characters", direction: Loosens, combine: CombineStrictest, measure: MeasureWord,
+			words: "escape keep"},
 		{keys: "park", direction: Neutral, combine: CombineNearest, measure: MeasureText},
 		{keys: "endpoints", direction: Loosens, combine: CombineEntry, measure: MeasureEntries},
 	}},
@@ -173,7 +183,10 @@ var sections = []section{
 		{keys: "transport command args cwd env env_file url headers config", direction: Loosens,
 			combine: CombineEntry, measure: MeasureText},
 		{keys: "inherit_env roots", direction: Loosens, combine: CombineEntry, measure: MeasureEntries},
-		{keys: "caller_credentials.bearer", direction: Loosens, combine: CombineEntry, measure: MeasureSwitch},
+		{keys: "caller_credentials.bearer caller_credentials.sign_in caller_credentials.exchange",
+			direction: Loosens, combine: CombineEntry, measure: MeasureSwitch},
+		{keys: "caller_credentials.exchange_audience", direction: Loosens, combine: CombineEntry,
+			measure: MeasureText},
 		{keys: "caller_credentials.headers caller_credentials.env", direction: Loosens, combine: CombineEntry,
 			measure: MeasureEntries},
 		{keys: "caller_credentials.required", direction: Tightens, combine: CombineEntry, measure: MeasureSwitch},
@@ -227,12 +240,12 @@ var sections = []section{
 		{keys: "region profile project auth", direction: Loosens, combine: CombineEntry,
 			measure: MeasureText},
 		{keys: "model extra tools fallback reasoning service_tier store include modalities voice " +
-			"keep_alive", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
+			"keep_alive uploads", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 		{keys: "temperature top_p timeout tool_mode stop top_k seed verbosity logprobs", direction: Neutral,
 			combine: CombineEntry, measure: MeasureText},
 		{keys: "max_tokens retries num_ctx", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
 		{keys: "quirks.max_tokens_field quirks.stream_options quirks.echo_reasoning quirks.images quirks.audio " +
-			"quirks.documents quirks.output_schema",
+			"quirks.documents quirks.video quirks.addresses quirks.output_schema",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "quirks.cache quirks.need_reasoning quirks.call_ids quirks.bridge_results quirks.encrypted_reasoning " +
 			"quirks.tool_search quirks.stream quirks.text_calls quirks.system_messages quirks.allowed_tools " +
@@ -240,7 +253,8 @@ var sections = []section{
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 	}},
 	{"models.NAME.price", []row{
-		{keys: "input output cache_read cache_write", direction: Tightens, combine: CombineMax, measure: MeasureAny},
+		{keys: "input output cache_read cache_write searches", direction: Tightens, combine: CombineMax,
+			measure: MeasureAny},
 		{keys: "above.tokens above.input above.output above.cache_read above.cache_write", direction: Tightens,
 			combine: CombineMax, measure: MeasureAny},
 	}},
@@ -263,7 +277,8 @@ var sections = []section{
 		{keys: "tools.enabled", direction: Loosens, combine: CombineStrictest, measure: MeasureSwitch},
 		{keys: "tools.include", direction: Loosens, combine: CombineEach, measure: MeasureEntries},
 		{keys: "tools.exclude", direction: Tightens, combine: CombineUnion, measure: MeasureEntries},
-		{keys: "groups handoffs data_inputs", direction: Loosens, combine: CombineEntry, measure: MeasureEntries},
+		{keys: "groups handoffs data_inputs provider_tools", direction: Loosens, combine: CombineEntry,
+			measure: MeasureEntries},
 	}},
 }
 

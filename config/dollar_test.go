@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// loadText loads a tenon.yaml, or another program's file of the given name.
+// loadText loads a text as tenon.yaml, or as another program's file of the given name.
 func loadText(t *testing.T, name, text string, environ ...string) *Config {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -25,7 +25,8 @@ func loadText(t *testing.T, name, text string, environ ...string) *Config {
 	return c
 }
 
-// dollarFiles are files in which each value has dollar signs that are no variables, and what has to come of them.
+// dollarFiles are files of other programs with dollar signs that do not begin a variable, and the values that they must
+// result in.
 var dollarFiles = []struct {
 	kind, name, text string
 	want             []string // values of the server a
@@ -48,7 +49,8 @@ var dollarFiles = []struct {
 		[]string{"http://127.0.0.1/va/$va", "Bearer xva"}},
 }
 
-// TestDollars checks that dollar signs of other programs' files arrive at servers as they were, and are exported so.
+// TestDollars checks that dollar signs in other programs' files reach servers unchanged, and that an export contains
+// them unchanged.
 func TestDollars(t *testing.T) {
 	for _, tt := range dollarFiles {
 		t.Run("RP-17_"+tt.kind, func(t *testing.T) {
@@ -81,7 +83,7 @@ func TestDollars(t *testing.T) {
 	}
 }
 
-// valuesOf returns the values of the server a that reach a process or an address.
+// valuesOf returns the values of the server a that are used for a process or an address.
 func valuesOf(c *Config) []string {
 	s := c.Servers["a"]
 	list := append([]string{s.Command}, s.Args...)
@@ -103,7 +105,8 @@ func valuesOf(c *Config) []string {
 	return out
 }
 
-// TestDollarsOfTools checks that no dollar sign changes in the texts of tools, in which tenon has no variables.
+// TestDollarsOfTools checks that dollar signs do not change in the texts of tools, where tenon does not replace
+// variables.
 func TestDollarsOfTools(t *testing.T) {
 	const file = `{"mcp":{"rem$$x":{"url":"https://a.example/"}},"prompt":{"template.p":"{\"prompt\":\"$$ ${X} {{q}}\"}"},
 		"tool":{"echo":{"type":"mcp-tool","name":"echo","description":"Costs ${USD} $$5","mcp-tool":"rem$$x","group":["g$$"],
@@ -162,7 +165,7 @@ func asJSONLine(n *tree.Node) string {
 	return strings.NewReplacer("\n", "", " ", "").Replace(string(n.JSON()))
 }
 
-// FuzzDollars checks that a quoted text means the text, and that an export undoes it.
+// FuzzDollars checks that a quoted text results in the original text, and that an export removes the quotes again.
 func FuzzDollars(f *testing.F) {
 	for _, s := range []string{"", "$", "$$", "$$$", "${", "${}", "${A}", "$${A}", "${A:-$$}", "${A:-${B}}", "a$b$$c${"} {
 		f.Add(s)

@@ -65,6 +65,8 @@ type Edits struct {
 	// Follow is the path of a file outside the project to which a link may lead, because the person has approved it:
 	// see [LinkOf].
 	Follow string
+	// Texts are whole workflow files of the project, which are written before the file itself.
+	Texts []TextEdit
 }
 
 // Names reports whether a place of the configuration, such as servers.files or
@@ -92,6 +94,7 @@ type Plan struct {
 	Before, After []byte  // the file's text
 	// HasProfile reports whether the new file has the profile of the edits.
 	HasProfile bool
+	Texts      []PlannedText // the other files that are written
 
 	path string
 	real string // path without links
@@ -158,6 +161,9 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 		}
 	}
 	p.After = data
+	if o, err = p.planTexts(o, e.Texts); err != nil {
+		return nil, err
+	}
 	files, err := o.withLower(ctx,
 		[]file{{src: &tree.Source{Label: p.File, Path: path, Dir: filepath.Dir(path), Layer: LayerProject},
 			data: data}})
@@ -172,7 +178,7 @@ func PlanEdit(ctx context.Context, o Options, e Edits) (*Plan, error) {
 			Err: err}
 	}
 	p.guard(e.Changes)
-	return p, nil
+	return p, p.checkTexts()
 }
 
 // guard makes the file private if a changed entry contains a literal token. After that nobody else can read the file,
@@ -235,20 +241,23 @@ const lockTime = 10 * time.Second
 
 // Write writes the new file, unless the file has changed since PlanEdit read it.
 func (p *Plan) Write(ctx context.Context) error {
+	for i := range p.Texts {
+		if err := p.Texts[i].write(ctx); err != nil {
+			return err
+		}
+	}
+	if len(p.Texts) > 0 && bytes.Equal(p.Before, p.After) {
+		return nil
+	}
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "%s cannot be written: %w", p.File, err)
 	}
 	// No other edit may write between the comparison and the rename.
-	waits, cancel := context.WithTimeout(ctx, lockTime)
-	defer cancel()
-	unlock, err := filelock.Folder(waits, filepath.Dir(p.real))
-	switch {
-	case err == nil:
-		defer unlock()
-	case waits.Err() != nil && ctx.Err() == nil:
-		return tenon.Errorf(tenon.CodeConflict, "%s is not changed: another tenon has been changing its folder for %s",
-			p.File, lockTime)
-	} // without locks of the file system, only the comparison below protects the file
+	unlock, err := lockFolder(ctx, p.File, filepath.Dir(p.real))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	now, err := readFile(p.path, tree.MaxBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tenon.Errorf(tenon.CodeConfig, "%s: %s", p.File, reason(err))
@@ -260,6 +269,22 @@ func (p *Plan) Write(ctx context.Context) error {
 		return &tenon.Error{Code: tenon.CodeCancelled, Message: p.File + " is not changed: " + err.Error(), Err: err}
 	}
 	return replaceFile(p.path, p.After, p.mode)
+}
+
+// lockFolder locks the folder of a file that is changed. Without locks of the file system, only a comparison of the
+// file's bytes protects it. Error: conflict.
+func lockFolder(ctx context.Context, file, dir string) (unlock func(), err error) {
+	waits, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	unlock, err = filelock.Folder(waits, dir)
+	switch {
+	case err == nil:
+		return unlock, nil
+	case waits.Err() != nil && ctx.Err() == nil:
+		return nil, tenon.Errorf(tenon.CodeConflict, "%s is not changed: another tenon has been changing its folder "+
+			"for %s", file, lockTime)
+	}
+	return func() {}, nil
 }
 
 // editable returns the path of the file to change.

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestEditKeys changes keys of an entry, whichever way it is written, and nothing else.
+// TestEditKeys changes keys of an entry, in whichever YAML style it is written. Nothing else in the file may change.
 func TestEditKeys(t *testing.T) {
 	args := []Fields{{{"name", "a"}, {"type", "string"}, {"description", "one"}}}
 	tests := []struct {
@@ -70,7 +70,8 @@ func TestEditKeys(t *testing.T) {
 	}
 }
 
-// TestPlanEdit holds that a plan writes nothing, and nothing over the work of others.
+// TestPlanEdit checks that planning an edit writes nothing, and that the edit does not overwrite changes that were made
+// in the meantime.
 func TestPlanEdit(t *testing.T) {
 	dir := write(t, map[string]string{"tenon.yaml": "version: 1\nservers:\n  s: {command: x}\ntools:\n  t: {server: s}\n"})
 	path := filepath.Join(dir, "tenon.yaml")
@@ -108,7 +109,7 @@ func TestPlanEdit(t *testing.T) {
 	}
 }
 
-// TestPlanEditGuards checks that a file becomes private when an edit writes a literal token into it.
+// TestPlanEditGuards checks that a file becomes readable only by its owner when an edit writes a literal token into it.
 func TestPlanEditGuards(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no permission bits")

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// TestEditsAtOnce checks that of edits at the same time, each one that reports success is in the file (RP-18).
+// TestEditsAtOnce makes several edits at the same time. Each edit that reports success must be in the file (RP-18).
 func TestEditsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	o := config.Options{Dir: dir, LookupEnv: func(string) (string, bool) { return "", false }}

@@ -76,7 +76,8 @@ func TestEnvFile(t *testing.T) {
 	}
 }
 
-// What a file of variables takes from the environment is part of what a person agrees to.
+// TestEnvFileTakes checks that EnvFileTakes lists all variables that an env file uses, also indirectly, because a
+// person who agrees to the project must see them.
 func TestEnvFileTakes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

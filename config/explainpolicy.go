@@ -214,7 +214,7 @@ func leafText(v reflect.Value) string {
 		return short(x)
 	case []string:
 		return flow(x)
-	case policy.Size:
+	case tenon.Size:
 		for _, u := range units[:3] {
 			if n := int(u.bytes); int(x)%n == 0 && int(x)/n < 1024 {
 				return fmt.Sprint(int(x)/n, u.suffix)

@@ -97,7 +97,7 @@ func (x *extraction) server(name string, e *tree.Node) {
 		if v := env.Vals[i]; x.isToken(v) {
 			key := env.Keys[i].Val
 			if other, there := x.values[variableName(key)]; there && other != unquoted(v) {
-				key = name + "_" + key // another server has a variable with this name
+				key = name + "_" + key // another server uses a variable of this name
 			}
 			env.Vals[i] = x.variable(v, key)
 		}

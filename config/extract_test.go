@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestExtractTokensOfOneName holds that of two tokens which would have one name each goes where it
-// was, and nowhere else.
+// TestExtractTokensOfOneName extracts literal tokens from a file into variables. If two tokens would get the same
+// variable, each one must still be used only where it was.
 func TestExtractTokensOfOneName(t *testing.T) {
 	token := func(c string) string { return "ghp_" + strings.Repeat(c, 36) }
 	in := `{"inputs": [{"id": "g_token", "type": "promptString"}], "servers": {
@@ -51,8 +51,7 @@ func TestExtractTokensOfOneName(t *testing.T) {
 	}
 }
 
-// TestCapped holds that a program which gives a secret cannot fill our memory, however what it says
-// is read.
+// TestCapped checks that a program that prints a secret cannot fill tenon's memory, whichever way its output is read.
 func TestCapped(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -18,7 +18,7 @@ type Options struct {
 	File  string    // -c: a file, or "-" for stdin; if empty, tenon looks for one
 	Stdin io.Reader // if nil, stdin of the process
 	Dir   string    // working folder; if empty, of the process
-	Home  string    // home folder; if empty, of the user
+	Home  string    // home folder; if empty, the user's
 	// NoProject ignores the project's file: tenon does not look for one, and TENON_CONFIG has no effect. It is for
 	// programs that other programs start in untrusted folders.
 	NoProject bool
@@ -38,6 +38,8 @@ type Options struct {
 
 	found bool    // tenon found the file itself
 	held  *Config // the running configuration: files that it has read are not read again
+	// planned are the contents of workflow files that are not written yet, by path: see [Edits].Texts.
+	planned map[string][]byte
 }
 
 func (o Options) withDefaults() (Options, error) {

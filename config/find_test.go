@@ -22,7 +22,7 @@ func TestFind(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
-		o     Options // Dir and Home are relative to the files
+		o     Options // Dir and Home are relative to the folder of the files
 		env   []string
 		want  string // file; "" = not found
 		found bool
@@ -191,7 +191,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestByHand holds that a Config need not come from a file.
+// TestByHand checks that a Config made in Go, without a file, has the same defaults.
 func TestByHand(t *testing.T) {
 	c := &Config{Servers: map[string]servers.Config{"b": {Command: "x"}, "a": {Command: "y"}},
 		Models: map[string]model.Config{"m": {Provider: "ollama", Model: "x", APIKey: tenon.NewSecret("k")}}}
@@ -213,8 +213,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestLaterKeys holds the keys that come later to being later: one that is there
-// already has left the list.
+// TestLaterKeys checks that the list of keys planned for later versions contains no key that already exists.
 func TestLaterKeys(t *testing.T) {
 	var walk func(reflect.Type)
 	seen := map[reflect.Type]bool{}

@@ -6,7 +6,7 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// TestRecognise checks files that could be of several programs: the order of the signs decides.
+// TestRecognise checks files that could belong to several programs. The first matching sign decides.
 func TestRecognise(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"empty", "", ""},

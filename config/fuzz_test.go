@@ -15,9 +15,8 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// FuzzForms reads anything as a configuration and as the files of other programs.
-// Whatever is in it, each error has a place; what is read can be shown and exported;
-// what is imported can be read again.
+// FuzzForms parses any bytes as a configuration and as the files of other programs. Every error must have a position. A
+// valid configuration can be shown and exported. An import can be parsed again.
 func FuzzForms(f *testing.F) {
 	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml", "testdata/good/*.json", "testdata/import/*"} {
 		files, err := filepath.Glob(pattern)
@@ -77,7 +76,7 @@ func FuzzForms(f *testing.F) {
 	})
 }
 
-// placed holds that every error of a file says where it is.
+// placed checks that every error about a file has a position.
 func placed(t *testing.T, err error) {
 	t.Helper()
 	var list Errors
@@ -94,11 +93,10 @@ func placed(t *testing.T, err error) {
 	}
 }
 
-// FuzzWorkflow reads anything as a workflow file. Whatever is in it, each error has a
-// place in it; what is read can be drawn, told of and given parameters, and its queries
-// can be compiled.
+// FuzzWorkflow parses any bytes as a workflow file. Every error must have a position. A valid workflow can be drawn,
+// described and given parameters, and its queries can be compiled.
 func FuzzWorkflow(f *testing.F) {
-	files, err := filepath.Glob("../cmd/tenon/testdata/script/*.txtar")
+	files, err := filepath.Glob("../internal/cli/testdata/script/*.txtar")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -162,7 +160,7 @@ func xmlValid(b []byte) bool {
 	}
 }
 
-// FuzzSplice changes a value of any file: it is refused, or exactly that value changes.
+// FuzzSplice changes a value of any file. Either the change is refused, or exactly this value changes.
 func FuzzSplice(f *testing.F) {
 	for _, in := range []string{"tools:\n  t:\n    title: x\n", "tools: {t: {title: 'x', a: [1, ]}}", "tools:\n- t: |\n   a\n- >+2\n",
 		"a: &x {b: c}\ntools: {t: *x}", "tools:\r\n  t: !!map\r\n    title: \"x\r\n y\"", "{\"tools\": {\"t\": {}}}", "tools:\n  t:",
@@ -189,7 +187,7 @@ func FuzzSplice(f *testing.F) {
 				}
 				if path := keyPath(key); v == nil {
 					if _, item := path[len(path)-1].(int); item {
-						continue // the next item takes its place
+						continue // the next item takes the place of the removed one
 					}
 				}
 				t.Fatalf("%q: %q at %s became %v in %q", in, value, key, got, s.data)

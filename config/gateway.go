@@ -15,6 +15,9 @@ const ApproveClient = "client"
 // ModeSearch is the value of gateway.endpoints.NAME.mode that has clients find tools.
 const ModeSearch = "search"
 
+// HiddenKeep is the value of gateway.hidden_characters that leaves results as servers send them.
+const HiddenKeep = "keep"
+
 // defaultPark is the default of gateway.park. Many clients give up a call after a minute.
 const defaultPark = 50 * time.Second
 
@@ -23,6 +26,10 @@ type Gateway struct {
 	// How long a call that waits for a person holds its client. Then the client is asked to call again with the same
 	// arguments, and that call gets the result.
 	Park time.Duration `yaml:"park" default:"50s"`
+	// Hidden characters in results of tools, such as direction marks and control characters. escape: clients get codes
+	// such as `\u{202e}`, as the journal does; keep: they get the characters, so that a client can write a file back
+	// unchanged. They can hide instructions from a person that the client's model reads.
+	HiddenCharacters string `yaml:"hidden_characters" enum:"escape,keep" default:"escape"`
 	// Virtual servers at `/mcp/NAME`, for clients that are to see some of the tools. `/mcp` has all of them.
 	Endpoints map[string]Endpoint `yaml:"endpoints"`
 }

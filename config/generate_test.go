@@ -37,7 +37,7 @@ the values of the administrator, the user and the project combine.
 | --- | --- | --- | --- |
 `
 
-// generator makes the schema and the page from types, tags and comments.
+// generator generates the schema and the reference page from types, tags and comments.
 type generator struct {
 	t    *testing.T
 	docs map[string]map[string]string // Go type → field → comment
@@ -45,7 +45,7 @@ type generator struct {
 	defs map[string]any
 }
 
-// TestGenerated keeps tenon.schema.json and docs/reference/config.md fresh.
+// TestGenerated checks that tenon.schema.json and docs/reference/config.md are up to date.
 func TestGenerated(t *testing.T) {
 	g := &generator{t: t, docs: map[string]map[string]string{}, defs: map[string]any{}}
 	for _, dir := range []string{".", "../servers", "../catalog", "../policy", "../agent", "../model", "../table",
@@ -213,7 +213,7 @@ func (g *generator) value(t reflect.Type, p place, f field, doc string) map[stri
 	return s
 }
 
-// orShort is the schema of a struct that a scalar can stand for.
+// orShort returns the schema of a struct that can also be written as a single scalar.
 func (g *generator) orShort(t reflect.Type, object map[string]any) map[string]any {
 	known := fields(t)
 	at := slices.IndexFunc(known, func(f field) bool { return f.short })
@@ -287,7 +287,7 @@ func (g *generator) kind(t reflect.Type, f field) (s map[string]any, name string
 	return map[string]any{}, "?"
 }
 
-// literalDefault reads a default that is a value and not a description of one.
+// literalDefault parses a default in a tag. It reports false if the tag only describes the default.
 func literalDefault(t reflect.Type, f field) (any, bool) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestServerIdentity holds what tells versions of an entry apart beside its own keys.
+// TestServerIdentity checks which changes outside of a server's entry, such as in an env file or a secret, change the
+// identity of the server.
 func TestServerIdentity(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// TestKeyName: a message names a key as the file with the server's entry has it.
+// TestKeyName checks that a message names a key as it is written in the file that contains the server's entry.
 func TestKeyName(t *testing.T) {
 	agent := "name: x\nmodel: {provider: openai, name: m}\ninstructions: {inline: i}\n" +
 		"tools:\n  - {name: s, type: mcp, command: c,\n     request_timeout: 5}\n"

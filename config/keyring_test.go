@@ -46,7 +46,7 @@ func TestSecretsInValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nothing is read before it is needed.
+	// No secret is read before it is needed.
 	if got := c.Servers["a"].Env["A"]; got != "${secret:ring}" {
 		t.Errorf("A is %q before", got)
 	}
@@ -78,7 +78,7 @@ func TestSecretsInValues(t *testing.T) {
 	if err != nil || b.Headers["X-Key"] != "key from the ring" || b.Auth.Secret.Reveal() != "answer" {
 		t.Errorf("b is %v, %v", b.Headers, err)
 	}
-	// The answer is kept for the next process, and belongs to this project.
+	// The secret is cached for the next process. The cache entry belongs to this project only.
 	again, err := Parse("tenon.yaml", []byte(secretsFile), Options{Dir: t.TempDir(), LookupEnv: env("TOKEN", "t0k", "HOST", "h"), Keyring: ring})
 	if err != nil {
 		t.Fatal(err)

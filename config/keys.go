@@ -28,7 +28,8 @@ var expands = map[string]bool{
 
 // expandsJSON contains the patterns of values of any form. Variables and secrets are replaced in all texts inside
 // them.
-var expandsJSON = map[string]bool{"servers.NAME.config.NAME": true}
+var expandsJSON = map[string]bool{"servers.NAME.config.NAME": true, "models.NAME.tools": true,
+	"agents.NAME.provider_tools": true}
 
 // takeSecrets contains the patterns of the values in which ${secret:NAME} is replaced. Commands and addresses are not
 // among them, because others could see the secret there.
@@ -73,8 +74,8 @@ var laterKeys = map[string][]string{
 
 // insteadOf is the hint for a later key.
 var insteadOf = map[string]string{
-	"address":   "the engine local has none",
-	"namespace": "the engine local has none",
+	"address":   "it is a key of engine.temporal",
+	"namespace": "it is a key of engine.temporal",
 }
 
 // unknown reports a key that no field has.

@@ -28,8 +28,8 @@ func largeFile(n int) string {
 	return b.String()
 }
 
-// BenchmarkLoad reads and checks files of servers with ten variables each. The time grows in
-// proportion to the number of servers.
+// BenchmarkLoad reads and checks files with many servers, each with ten variables. The time grows in proportion to the
+// number of servers.
 func BenchmarkLoad(b *testing.B) {
 	for _, n := range []int{500, 1000, 2000} {
 		data := []byte(largeFile(n))

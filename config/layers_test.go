@@ -18,7 +18,7 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// layers loads a project below a user's file and, if it is not empty, an administrator's.
+// layers loads a project together with a user's file and, if its text is not empty, an administrator's file.
 func layers(t *testing.T, files map[string]string, vars ...string) (*Config, error) {
 	t.Helper()
 	all := map[string]string{"p/x": ""}
@@ -31,7 +31,7 @@ func layers(t *testing.T, files map[string]string, vars ...string) (*Config, err
 		CheckOwner: func(string, fs.FileInfo) error { return nil }})
 }
 
-// inEffect returns the values at a path and their layers.
+// inEffect returns the values at a path, each with the layer that it comes from.
 func inEffect(c *Config, path string) string {
 	list, err := c.Show(path)
 	if err != nil {
@@ -44,8 +44,8 @@ func inEffect(c *Config, path string) string {
 	return strings.Join(out, " ")
 }
 
-// TestLayerValues holds which value of a key is in effect. SEC-F1 marks the rows in which
-// a project tries to loosen what the user wrote.
+// TestLayerValues checks which layer's value of a key is in effect. SEC-F1 marks the rows in which a project tries to
+// loosen the user's settings.
 func TestLayerValues(t *testing.T) {
 	for name, tt := range map[string]struct{ user, project, path, want string }{
 		"SEC-F1_limits raised":              {"limits: {max_turns: 5}", "limits: {max_turns: 50}", "limits.max_turns", "5 (user)"},
@@ -113,7 +113,7 @@ func TestLayerValues(t *testing.T) {
 	}
 }
 
-// TestLayerErrors holds what is refused, with the file that is wrong.
+// TestLayerErrors checks which combinations of layers are refused, and that the error names the file with the mistake.
 func TestLayerErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ admin, user, project, want string }{
 		"SEC-F1_trust in a project":           {"", "", "trust: {projects: [{path: ., loosen: ['*']}]}", "tenon.yaml:1:19: trust.projects: only the user's or the administrator's file can hold this key"},
@@ -151,7 +151,7 @@ func TestLayerErrors(t *testing.T) {
 	}
 }
 
-// TestLayerSecrets holds whose secrets and variables an entry gets: what arrives at its
+// TestLayerSecrets checks which secrets and variables an entry can use, by looking at the requests that reach its
 // address.
 func TestLayerSecrets(t *testing.T) {
 	const user = "secrets: {t: {env: T}}\nservers:\n  a: {url: 'https://u.example/${PART:-none}', headers: {X: '${V}', Y: '${secret:t}'}, auth: {type: bearer, secret: t}}\n"
@@ -179,7 +179,7 @@ func TestLayerSecrets(t *testing.T) {
 	if diff := cmp.Diff([]string{"evil", "evil", "evil"}, got); diff != "" {
 		t.Errorf("the project's server: %s", diff)
 	}
-	for model, want := range map[string]string{"m": "", "n": "mine"} { // n goes to the provider itself
+	for model, want := range map[string]string{"m": "", "n": "mine"} { // the requests for n go to the provider itself
 		m, err := c.Model(context.Background(), model)
 		if err != nil || m.APIKey.Reveal() != want {
 			t.Errorf("SEC-F1: model %s has the key %q, want %q (%v)", model, m.APIKey.Reveal(), want, err)
@@ -262,8 +262,8 @@ func (r ringOf) Set(service, user, value string) error {
 	return nil
 }
 
-// TestShadowed holds that an entry is never merged with another layer's, and that a
-// warning names both files.
+// TestShadowed checks that entries of two layers with the same name are never merged, and that a warning names both
+// files.
 func TestShadowed(t *testing.T) {
 	c, err := layers(t, map[string]string{
 		"USER":    "servers: {a: {command: mine, title: Mine, env: {TOKEN: x}}}\ntools: {t: {server: a, description: mine}}\nmodels: {m: {provider: ollama, model: mine, temperature: 1}}\n",
@@ -292,7 +292,7 @@ func TestShadowed(t *testing.T) {
 	}
 }
 
-// TestPolicyOfLayers holds the combined blocks of policies.
+// TestPolicyOfLayers checks how the policies of several layers are combined.
 func TestPolicyOfLayers(t *testing.T) {
 	c, err := layers(t, map[string]string{
 		"USER":    "servers: {a: {url: 'https://a.example/mcp', policy: {timeout: 5s, redact: [iban], max_calls: 3}}}\npolicy: {defaults: {rate: 5/m, retry: never, result_bytes: 1KiB}}\n",
@@ -314,7 +314,7 @@ func TestPolicyOfLayers(t *testing.T) {
 	}
 }
 
-// TestSameTarget holds which entries lead to one server.
+// TestSameTarget checks which entries lead to the same server.
 func TestSameTargetOfLayers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		a, b string // an entry each
@@ -376,7 +376,7 @@ type adminFile struct {
 	want string // "": it holds
 }
 
-// TestAdminFile holds when the administrator's file is refused: then nothing is loaded.
+// TestAdminFile checks when the administrator's file is refused. In this case no configuration is loaded at all.
 func TestAdminFile(t *testing.T) {
 	for name, tt := range map[string]adminFile{
 		"it holds":                       {func(*testing.T, string, *Options) {}, ""},
@@ -441,7 +441,8 @@ func TestAdminFile(t *testing.T) {
 	}
 }
 
-// loadWithAdmin loads a configuration with an administrator's file after set has changed the files or the options.
+// loadWithAdmin loads a configuration with an administrator's file. Before that, the function set can change the files
+// or the options.
 func loadWithAdmin(t *testing.T, set func(dir string, o *Options)) error {
 	t.Helper()
 	dir := write(t, map[string]string{"p/tenon.yaml": "name: p", "etc/tenon/config.yaml": "limits: {max_turns: 3}"})
@@ -469,7 +470,7 @@ func chmod(t *testing.T, path string, mode fs.FileMode) {
 	}
 }
 
-// TestForbids holds what the administrator's file forbids.
+// TestForbids checks the settings that the administrator's file can forbid.
 func TestForbids(t *testing.T) {
 	c, err := layers(t, map[string]string{"ADMIN": "trust: {forbid: [trust_flag, yes]}", "PROJECT": "name: p"})
 	if err != nil {
@@ -485,8 +486,8 @@ func TestForbids(t *testing.T) {
 	}
 }
 
-// TestLinkToUser holds that a link in a project to the user's file does not bring the
-// project's .env and folder to the user's entries.
+// TestLinkToUser checks a project with a link to the user's file. The user's entries must not get the project's .env
+// file and working folder.
 func TestLinkToUser(t *testing.T) {
 	for name, link := range map[string]func(old, new string) error{"SEC-F1_a symbolic link": os.Symlink, "SEC-F1_a hard link": os.Link} {
 		t.Run(name, func(t *testing.T) {
@@ -505,8 +506,7 @@ func TestLinkToUser(t *testing.T) {
 	}
 }
 
-// TestLoosenedEntries holds that a project which may loosen everything takes no entries
-// away.
+// TestLoosenedEntries checks that a project that may loosen everything can still not remove the user's entries.
 func TestLoosenedEntries(t *testing.T) {
 	c, err := layers(t, map[string]string{"USER": "servers: {a: {command: x}, b: {command: y, exclude: [z]}}\nsecrets: {s: {env: S}}\nlimits: {max_turns: 3, tokens: 9}\ntrust: {projects: [{path: ~/p, loosen: ['*']}]}",
 		"PROJECT": "servers: {b: {command: y, exclude: []}, c: {command: z}}\nsecrets: {t: {env: T}}\nlimits: {max_turns: 30}"})

@@ -182,9 +182,9 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 	if o.held != nil {
 		l = o.held.files.clone()
 	}
-	c := &Config{files: l, held: o.held, flowed: map[string]readWorkflowFile{}, secrets: map[string]SecretSource{},
-		late: map[string]*tree.Node{}, ring: o.Keyring, tabled: o.NoTables, given: &given{},
-		envs: map[string]map[string]string{}}
+	c := &Config{files: l, held: o.held, planned: o.planned, flowed: map[string]readWorkflowFile{},
+		secrets: map[string]SecretSource{}, late: map[string]*tree.Node{}, ring: o.Keyring, tabled: o.NoTables,
+		given: &given{}, envs: map[string]map[string]string{}}
 	trees := make([]*tree.Node, len(files))
 	for i, f := range files {
 		f.src.Vars = &tree.Variables{Lookup: o.LookupEnv, Home: o.Home}
@@ -231,7 +231,7 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 		return nil, Errors(tree.Sorted(s.Errs))
 	}
 	c.fill()
-	c.Warnings, c.held = tree.Sorted(s.Warns), nil
+	c.Warnings, c.held, c.planned = tree.Sorted(s.Warns), nil, nil
 	return c, nil
 }
 
@@ -356,7 +356,12 @@ func (c *Config) fill() {
 	c.Telemetry = c.Telemetry.WithDefaults()
 	c.Serve = c.Serve.WithDefaults()
 	c.Gateway = c.Gateway.WithDefaults()
-	c.Engine.Kind = cmp.Or(c.Engine.Kind, "local")
+	c.Engine.Kind = cmp.Or(c.Engine.Kind, EngineLocal)
+	if c.Engine.IsTemporal() {
+		t := &c.Engine.Temporal
+		t.Address, t.Namespace = cmp.Or(t.Address, "127.0.0.1:7233"), cmp.Or(t.Namespace, "default")
+		t.TaskQueue = cmp.Or(t.TaskQueue, "tenon")
+	}
 	if c.Store.Audit == nil {
 		yes := true
 		c.Store.Audit = &yes

@@ -24,7 +24,7 @@ func env(pairs ...string) func(string) (string, bool) {
 	}
 }
 
-// write makes a folder of files and returns it.
+// write writes files into a new folder and returns the folder.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,9 +42,8 @@ func write(t *testing.T, files map[string]string) string {
 
 var wantLine = regexp.MustCompile(`(?m)^# want: (\d+:\d+): (.*)$`)
 
-// TestBad holds every malformed file to exactly the errors that its comments
-// `# want: LINE:COL: TEXT` name, in their order. Load has no way to start a
-// process or open a socket, so that nothing runs before a file is clean.
+// TestBad checks that every malformed file causes exactly the errors in its comments `# want: LINE:COL: TEXT`, in their
+// order. Load cannot start a process or open a socket, so nothing runs before a file is valid.
 func TestBad(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "bad", "*.yaml"))
 	if err != nil {
@@ -90,7 +89,7 @@ func TestBad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All of it with its hints, to be read as a whole.
+	// All messages with their hints in one golden file, for a person to read.
 	text := strings.ReplaceAll(all.String(), filepath.ToSlash(dir)+"/", "DIR/")
 	golden(t, filepath.Join("testdata", "bad.golden"), []byte(strings.ReplaceAll(text, "testdata/bad/", "")))
 }

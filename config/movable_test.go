@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMovableNames holds which names in an agent's include and exclude are refused, because
-// another server can move them to another tool, and the globs that the error prints.
+// TestMovableNames checks which tool names in an agent's include and exclude are refused. A name is refused if a
+// collision with another server's tool could make it mean another tool. The error suggests globs.
 func TestMovableNames(t *testing.T) {
 	const (
 		suffix = "servers: {a: {command: x, naming: {on_collision: suffix}}, b: {command: y}}\n"

@@ -13,8 +13,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestLoadFromPipe reads a configuration from a pipe with a name, and waits for one that
-// nobody writes to, or goes on writing to, no longer than its caller does.
+// TestLoadFromPipe reads a configuration from a named pipe. If nobody writes to the pipe, or the writer never closes
+// it, Load returns when the caller's context is cancelled.
 func TestLoadFromPipe(t *testing.T) {
 	pipe := func() string {
 		path := filepath.Join(t.TempDir(), "tenon.yaml")
@@ -53,7 +53,7 @@ func TestLoadFromPipe(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { _, err := load(ctx, path); ended <- err }()
-		w, err := os.OpenFile(path, os.O_WRONLY, 0) // returns once it is being read
+		w, err := os.OpenFile(path, os.O_WRONLY, 0) // returns when the pipe is being read
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestServersAtOwnFiles holds that no server of a file gets tenon's own files by its command
-// line, its environment or its folders, whether they exist or not, and that servers in the
-// project's folder load.
+// TestServersAtOwnFiles checks that no server entry can give a server access to tenon's own files, by its command line,
+// its environment or its folders. It does not matter whether the files exist. Servers in the project's folder are
+// permitted.
 func TestServersAtOwnFiles(t *testing.T) {
 	refused := map[string]string{
 		"the file":                  `{command: x, args: [tenon.yaml]}`,
@@ -94,7 +94,7 @@ func TestServersAtOwnFiles(t *testing.T) {
 	}
 }
 
-// TestGuardServer holds that a server which no file names is refused in the same way.
+// TestGuardServer checks that a server that does not come from a file is refused in the same way.
 func TestGuardServer(t *testing.T) {
 	dir := t.TempDir()
 	c, err := config.Parse("tenon.yaml", []byte("version: 1\n"), config.Options{Dir: dir, Home: dir})
@@ -109,9 +109,9 @@ func TestGuardServer(t *testing.T) {
 	}
 }
 
-// TestProtectedIsACopy appends to the lists of one configuration twice, as two hosts of eval do at the same time.
+// TestProtectedIsACopy appends to the lists of one configuration twice, as two concurrent hosts of tenon eval do.
 func TestProtectedIsACopy(t *testing.T) {
-	for n := range 5 { // lists of some lengths have room at the end
+	for n := range 5 { // slices of some lengths have spare capacity
 		sources := ""
 		for i := range n {
 			sources += fmt.Sprintf("  s%d: {url: http://127.0.0.1:%d/mcp}\n", i, 9000+i)

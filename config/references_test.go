@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReferences holds which entry a key of the user's or the administrator's file refers to
-// where a less trusted layer has an entry of the same name.
+// TestReferences checks which entry a key of the user's or the administrator's file refers to if a less trusted layer
+// has an entry of the same name.
 func TestReferences(t *testing.T) {
 	const (
 		mine   = "models: {main: {provider: openai, model: x}, second: {provider: openai, model: y}}\n"
@@ -49,8 +49,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestReferenceErrors holds that a name which only a less trusted layer defines is an error
-// of the file that writes it.
+// TestReferenceErrors checks that a reference to a name that only a less trusted layer defines is an error in the file
+// with the reference.
 func TestReferenceErrors(t *testing.T) {
 	const theirs = "models: {main: {provider: openai, model: z}}\nagents: {ops: {}}\n"
 	for name, tt := range map[string]struct{ user, project, want string }{
@@ -78,7 +78,7 @@ func TestReferenceErrors(t *testing.T) {
 	}
 }
 
-// TestModelOfRun holds which model a run uses that began with another configuration.
+// TestModelOfRun checks which model a run uses if the configuration has changed since the run began.
 func TestModelOfRun(t *testing.T) {
 	const mine = "models: {main: {provider: openai, model: x}}\nagents: {own: {model: main}}\n"
 	for name, tt := range map[string]struct{ project, agent, model, want string }{

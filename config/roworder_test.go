@@ -32,8 +32,7 @@ func permutations(list []*table.Tool) [][]*table.Tool {
 	return out
 }
 
-// identities returns all that rules and records are keyed by: names, identities, targets
-// and tools.
+// identities returns everything by which rules and records find tools: names, identities, targets and digests.
 func identities(c *Config) []string {
 	list := summary(c)
 	for name, s := range c.Servers {
@@ -47,7 +46,7 @@ func identities(c *Config) []string {
 	return list
 }
 
-// Another order of a table's rows changes no name, identity, tool or digest.
+// TestRowOrder checks that the order of a table's rows does not affect any name, identity, tool or digest.
 func TestRowOrder(t *testing.T) {
 	command := func(argv ...string) string { return table.CommandURI(argv) }
 	for _, tt := range []struct {
@@ -104,13 +103,13 @@ func TestRowOrder(t *testing.T) {
 	}
 }
 
-// A row whose target is that of a configured server is that server, however it is written;
-// any other is identified by its own target.
+// TestRowOfConfiguredServer checks rows of tables. A row with the same target as a configured server belongs to that
+// server, however the target is written. Any other row is identified by its own target.
 func TestRowOfConfiguredServer(t *testing.T) {
 	const text = "servers: {bank: {url: 'https://h.example/a?k=1', exclude: [send], policy: {approval: always}}, tool: {command: npx, args: [-y, thing]}}\n"
 	for _, tt := range []struct {
 		name, server string
-		is           string // server; empty: one of the table
+		is           string // name of the server; empty: a server of the table
 	}{
 		{"the same", "https://h.example/a?k=1", "bank"},
 		{"upper case", "HTTPS://H.EXAMPLE/a?k=1", "bank"},
@@ -163,8 +162,8 @@ func TestRowOfConfiguredServer(t *testing.T) {
 	}
 }
 
-// Two tables whose servers have one name are two servers: what holds for one of them says
-// nothing of the other.
+// TestTablesOfOneHost checks that servers of two tables with the same name are different servers: a grant or a record
+// of one does not apply to the other.
 func TestTablesOfOneHost(t *testing.T) {
 	const from = "http://localhost/a"
 	ids := map[string]string{}

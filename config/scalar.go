@@ -58,15 +58,11 @@ func (d *decoder) text(n *tree.Node, p place, v reflect.Value, f field) {
 	}
 	if len(f.enum) > 0 && !slices.Contains(f.enum, s) {
 		what := strings.Join(f.enum, ", ")
-		switch {
-		case slices.Contains(f.later, s):
-			d.Add(n, p.path, fmt.Sprintf("'%s' is not supported by this version yet", s), "values: "+what)
-		case tenon.Nearest(s, f.enum) != "":
-			d.Add(n, p.path, fmt.Sprintf("no such value '%s'", s), fmt.Sprintf("did you mean '%s'? values: %s",
-				tenon.Nearest(s, f.enum), what))
-		default:
-			d.Add(n, p.path, fmt.Sprintf("no such value '%s'", s), "values: "+what)
+		hint := "values: " + what
+		if near := tenon.Nearest(s, f.enum); near != "" {
+			hint = fmt.Sprintf("did you mean '%s'? %s", near, hint)
 		}
+		d.Add(n, p.path, fmt.Sprintf("no such value '%s'", s), hint)
 		return
 	}
 	v.SetString(s)
@@ -96,9 +92,12 @@ func (d *decoder) number(n *tree.Node, p place, v reflect.Value, f field, want s
 	case n.Tag != "!!int" && n.Tag != "!!float", whole && n.Tag == "!!float":
 		d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, describe(n)), "")
 		return
-	case err != nil || math.IsNaN(x) || math.IsInf(x, 0) || len(n.Val) > 1 && n.Val[0] == '0' && n.Val[1] != '.' ||
-		whole && math.Abs(x) > math.MaxInt32:
+	case err != nil || math.IsNaN(x) || math.IsInf(x, 0) || len(n.Val) > 1 && n.Val[0] == '0' && n.Val[1] != '.':
 		d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.Val), "write it in decimal digits")
+		return
+	case whole && math.Abs(x) > math.MaxInt32:
+		d.Add(n, p.path, fmt.Sprintf("is %s, which is too large", n.Val),
+			fmt.Sprintf("the largest number here is %d", math.MaxInt32))
 		return
 	case f.min != nil && x < *f.min:
 		d.Add(n, p.path, fmt.Sprintf("must be at least %v", *f.min), "")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// loose is a configuration whose rules read what the project says about tools.
+// loose is a configuration whose rules depend on the project's own descriptions of tools.
 const loose = `version: 1
 secrets:
   key: {env: KEY}
@@ -31,12 +31,12 @@ policy: {defaults: {approval: never}, groups: {g: {approval: always}}RULES}
 
 type factUpdate struct {
 	rules, user, old, now string
-	path                  string // of the difference that is held back; "" is none
+	path                  string // path of the difference that is held back; "" if there is none
 	starts                bool
 }
 
-// TestUpdateFacts holds that no edit of a file under a running tenon changes what a rule sees, or which model
-// answers.
+// TestUpdateFacts changes the file of a running tenon. No such edit may change the values that a rule reads, or the
+// model that answers, without the owner's consent.
 func TestUpdateFacts(t *testing.T) {
 	const (
 		title       = `, rules: [{when: 'tool.title == "Danger"', verdict: deny}]`
@@ -72,6 +72,7 @@ func TestUpdateFacts(t *testing.T) {
 		"a fallback":                     {"", "", ", fallback: [m]", "", "models.n.fallback", false},
 		"extra":                          {"", "", ", extra: {user: x}", "", "models.n.extra", false},
 		"an agent's model":               {"", "", "model: n, compaction", "compaction", "agents.default.model", true},
+		"an agent's provider tools":      {"", "", "description: d, model: n", "description: d, provider_tools: {x: {mcp: 'https://evil.example/mcp'}}, model: n", "agents.default.provider_tools", true},
 		"a compaction model":             {"", "", ", compaction: {model: n}", "", "agents.default.compaction.model", true},
 		"an agent":                       {"", "", "  default: {description: d, model: n, compaction: {model: n}}\n", "", "agents.default", true},
 		"a new agent":                    {"", "", "agents:\n", "agents:\n  more: {description: x}\n", "agents.more", false},
@@ -86,8 +87,7 @@ func TestUpdateFacts(t *testing.T) {
 	}
 }
 
-// checkFactUpdate changes the file, alone and beside a change that tightens, and checks which difference is held
-// back.
+// checkFactUpdate changes the file, alone and together with a restriction, and checks which difference is held back.
 func checkFactUpdate(t *testing.T, tt factUpdate) {
 	text := strings.Replace(loose, "RULES", tt.rules, 1)
 	after := strings.Replace(text, tt.old, tt.now, 1)
@@ -99,7 +99,7 @@ func checkFactUpdate(t *testing.T, tt factUpdate) {
 		files["~/.config/tenon/config.yaml"] = tt.user
 	}
 	p := newProject(t, files)
-	for _, more := range []string{"", "limits: {max_turns: 1}\n"} { // alone, and beside a change that tightens
+	for _, more := range []string{"", "limits: {max_turns: 1}\n"} { // the edit alone, and together with a restriction
 		p.write(map[string]string{"tenon.yaml": after + more})
 		u, err := p.update()
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// TestServeTokenFile holds that tenon serve takes no token from a file that other users can
-// read or replace, by whatever way the configuration names the file.
+// TestServeTokenFile checks that tenon serve refuses a token file that other users can read or replace, in whichever
+// way the configuration names the file.
 func TestServeTokenFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no modes")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -75,7 +76,7 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 		w.mapping(p, v)
 	case v.IsZero() && n == nil: // an absent value
 	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Bool && n == nil && w.c.rowNode(p.path) != nil:
-		w.put(p, fmt.Sprint(v.Elem().Bool())) // false too, because servers of a table are not the default
+		w.put(p, fmt.Sprint(v.Elem().Bool())) // also if false, because servers of a table differ from the default
 	case t.Kind() == reflect.Pointer:
 		w.walk(p, v.Elem(), f)
 	case t == durationType:
@@ -87,7 +88,7 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 		}
 		w.put(p, short(v.Interface().(time.Duration)))
 	case t == rawType:
-		w.put(p, hideTokens(string(v.Bytes())))
+		w.put(p, hideTokens(w.written(p, n, v.Bytes())))
 	case t.Kind() == reflect.Slice && (t.Elem().Kind() == reflect.Struct || t.Elem() == rawType):
 		for i := range v.Len() {
 			w.walk(p.at(i), v.Index(i), field{})
@@ -105,6 +106,16 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 		}
 		w.put(p, string(b))
 	}
+}
+
+// written returns JSON of the file as it is written there, with references to variables and secrets in place of their
+// values.
+func (w *shower) written(p place, n *tree.Node, value []byte) string {
+	var b bytes.Buffer
+	if n == nil || !expandsJSON[p.pattern] || !n.WriteJSON(&b, p.path, &tree.Sink{}, nil) {
+		return string(value)
+	}
+	return b.String()
 }
 
 // leadsTo reports whether path is equal to, or a parent of, the path to.
@@ -201,7 +212,9 @@ func Redacted(list []Value) []Value {
 				func(p string) bool { return slices.Contains(keys, p) })
 		}
 		switch last := parts[len(parts)-1]; {
-		case inside("servers", "env", "headers", "config"), inside("models", "headers"), inside("tools", "headers"):
+		case inside("servers", "env", "headers", "config"), inside("models", "headers"), inside("tools", "headers"),
+			len(parts) == 3 && parts[0] == "models" && last == "tools",
+			len(parts) == 3 && parts[0] == "agents" && last == "provider_tools":
 			out[i].Value = "***"
 		case last == "url" || last == "base_url" || last == "issuer" || last == "otlp":
 			out[i].Value = redactedURL(v.Value)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestShow holds what every value is and where it comes from to a golden.
+// TestShow compares every value and its source with a golden file.
 func TestShow(t *testing.T) {
 	o := Options{File: filepath.Join("testdata", "good", "full.yaml"), Home: t.TempDir(),
 		LookupEnv: env("TOKEN", "t0k", "HOST", "mcp.example.com", "DATA", "data")}
@@ -34,6 +34,19 @@ func TestShow(t *testing.T) {
 		}
 	}
 	golden(t, filepath.Join("testdata", "good", "full.show.golden"), got)
+
+	c, err = Parse("one.yaml", []byte("models: {m: {provider: openai, model: g, api: responses, tools: {w: {mcp: 'https://w.example', token: '${TOKEN}'}}}}\n"+
+		"agents: {default: {provider_tools: {v: {mcp: 'https://v.example', token: '${TOKEN}'}}}}\n"), Options{Dir: t.TempDir(), LookupEnv: env("TOKEN", "geheim")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := c.Show("")
+	if err != nil || strings.Contains(fmt.Sprint(shown), "geheim") || !strings.Contains(fmt.Sprint(shown), "${TOKEN}") {
+		t.Errorf("MD-6: %v %v", shown, err)
+	}
+	if s := fmt.Sprint(Redacted(shown)); strings.Contains(s, "w.example") || strings.Contains(s, "v.example") {
+		t.Errorf("MD-6: tools of the provider are not redacted: %s", s)
+	}
 
 	for _, tt := range []struct{ name, file, want string }{
 		{"HD-CL-1_HD-FR-012_default", "servers: {t: {command: x}}", "60s (default)"},

@@ -31,7 +31,7 @@ type spelling struct {
 type spelled struct {
 	text   string
 	after  string // the line before the value
-	result string // of a collection: its text after the change. If that differs later, the comments may have changed
+	result string // for a collection: its text after the change; if it differs later, the comments may have changed
 }
 
 // remember records the text of a value that is about to be replaced.

@@ -8,18 +8,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
-// fileGen writes a tenon.yaml in random styles and notes where each value is.
+// fileGen generates a tenon.yaml in random YAML styles and records the position of each value.
 type fileGen struct {
 	*rand.Rand
 	b      strings.Builder
 	places []generated
 	eol    string
-	block  bool // the last text was a literal or folded one: nothing may follow on its line
+	block  bool // the last text was a block scalar: nothing may follow it on its line
 }
 
-// generated is a value of a generated file: its key for [Change.Keys], its value and its bytes.
+// generated is a value of a generated file: its keys for [Change.Keys], its value and its bytes.
 type generated struct {
 	key      string
 	value    any
@@ -33,7 +35,7 @@ func (g *fileGen) line(indent int, text string) {
 	g.b.WriteString(strings.Repeat(" ", indent) + text + g.eol)
 }
 
-// noise writes a comment or a blank line now and then.
+// noise sometimes writes a comment or a blank line.
 func (g *fileGen) noise(indent int) {
 	switch g.IntN(6) {
 	case 0:
@@ -43,7 +45,7 @@ func (g *fileGen) noise(indent int) {
 	}
 }
 
-// text writes a text in a random style; the value is noted under a key.
+// text writes a text in a random style, and records the value under a key.
 func (g *fileGen) text(key, value string, indent int, flow bool) {
 	from := g.b.Len()
 	plain := value != "" && !strings.ContainsAny(value, ":#'\"[]{},&*!|>%@`\n\\$") && value == strings.TrimSpace(value) &&
@@ -130,7 +132,7 @@ func (g *fileGen) list(key string, indent int, flow bool) {
 	}
 }
 
-// argument writes an argument, in braces or on lines.
+// argument writes an argument, in flow style or block style.
 func (g *fileGen) argument(at string, i, indent int) {
 	name := fmt.Sprintf("arg%d", i)
 	typ := g.pick("string", "number", "array")
@@ -173,7 +175,7 @@ func (g *fileGen) argument(at string, i, indent int) {
 	g.noise(indent)
 }
 
-// file writes the whole file; the entry tools.t is the one that is edited.
+// file writes the whole file. The test edits the entry tools.t.
 func (g *fileGen) file() string {
 	g.eol = g.pick("\n", "\n", "\n", "\r\n")
 	if g.IntN(12) == 0 {
@@ -256,10 +258,11 @@ func (g *fileGen) another(p generated) any {
 	}
 }
 
-// TestSpliceKeepsBytes writes generated files, changes one value of each and changes it back.
+// TestSpliceKeepsBytes generates files, changes one value of each, and changes it back. The bytes must be the same
+// again.
 func TestSpliceKeepsBytes(t *testing.T) {
 	home := t.TempDir()
-	for i := range 500 {
+	for i := range longtest.Times(50, 500) {
 		t.Run(fmt.Sprintf("RP-18_one_value_%d", i), func(t *testing.T) {
 			g := &fileGen{Rand: rand.New(rand.NewPCG(18, uint64(i)))}
 			original := g.file()
@@ -278,7 +281,7 @@ func TestSpliceKeepsBytes(t *testing.T) {
 				}
 				return string(b)
 			}
-			if len(g.places) == 0 || g.IntN(6) == 0 { // a key that is not there yet
+			if len(g.places) == 0 || g.IntN(6) == 0 { // a key that does not exist yet
 				key, value := "policy.max_calls", any(3)
 				if strings.Contains(original, "policy:") {
 					key, value = "validate", "warn"

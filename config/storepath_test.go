@@ -9,11 +9,11 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestStorePath checks where a configuration may have its store: one that was found, inside
-// its folder; one that is named, and the user's own, anywhere.
+// TestStorePath checks where the store of a configuration may be. A configuration that was found must have its store
+// inside of its folder. One that the person names, and the user's own, may have it anywhere.
 func TestStorePath(t *testing.T) {
 	for name, c := range map[string]struct {
-		text    string // of tenon.yaml; OUT stands for a folder outside of the project
+		text    string // text of tenon.yaml; OUT is replaced by a folder outside of the project
 		env     string // of .env
 		links   map[string]string
 		user    string // the user's file
@@ -34,7 +34,7 @@ func TestStorePath(t *testing.T) {
 		"by a link":          {text: "store: {path: out/runs.db}", links: map[string]string{"out": "OUT"}, refused: true},
 		"a link itself":      {text: "store: {path: runs.db}", links: map[string]string{"runs.db": "OUT/runs.db"}, refused: true},
 		"by links in a row":  {text: "store: {path: a/runs.db}", links: map[string]string{"a": "b", "b": "OUT"}, refused: true},
-		"by a link and up":   {text: "store: {path: out/../runs.db}", links: map[string]string{"out": "OUT"}}, // it is cleaned before it is used
+		"by a link and up":   {text: "store: {path: out/../runs.db}", links: map[string]string{"out": "OUT"}}, // the path is cleaned before it is used
 		"by process files":   {text: "store: {path: '/proc/self/cwd/runs.db'}", refused: true},
 		"a link in a circle": {text: "store: {path: loop/runs.db}", links: map[string]string{"loop": "loop"}, refused: true},
 		"by a variable":      {text: `store: {path: "${WHERE}/runs.db"}`, env: "WHERE=OUT", refused: true},

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// TestSubset reads which configured tools a table names. Rows never add a server.
+// TestSubset checks which configured tools a table selects. Rows never add a server.
 func TestSubset(t *testing.T) {
 	const text = "servers:\n  a: {url: https://a.example/mcp}\n  b: {command: npx, args: [-y, \"@x/b\"]}\n" +
 		"  off: {url: https://off.example/, enabled: false}\ntool_tables: [t.arrow]\n"

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// One target has one canonical form, however it is written, and two targets never have
+// TestCanonicalURL checks that all spellings of a target have the same canonical form, and that two targets never have
 // the same one.
 func TestCanonicalURL(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{

@@ -16,7 +16,7 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// remoteRow is a tool of a server.
+// remoteRow returns a row for a tool of a server.
 func remoteRow(name, server string) *table.Tool {
 	return &table.Tool{Kind: table.MCP, Name: name, Description: "Row " + name, Remote: name, Server: server, Message: -1,
 		Parameters: `{"type":"object","properties":{"a":{"type":"number"}}}`}
@@ -34,7 +34,7 @@ func tabled(t *testing.T, path string, tools ...*table.Tool) {
 	}
 }
 
-// loadTables writes a tenon.yaml and a table t.arrow beside it, and loads them.
+// loadTables writes a tenon.yaml and a table t.arrow next to it, and loads them.
 func loadTables(t *testing.T, text string, tools ...*table.Tool) (*Config, string, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func loadTables(t *testing.T, text string, tools ...*table.Tool) (*Config, strin
 	return c, dir, err
 }
 
-// summary is what a configuration has of servers and tools.
+// summary lists the servers and tools of a configuration.
 func summary(c *Config) []string {
 	var list []string
 	for _, name := range c.AllServerNames() {
@@ -72,7 +72,7 @@ func summary(c *Config) []string {
 	return list
 }
 
-// TestToolTables makes servers and tools of rows, beside what the file says.
+// TestToolTables checks the servers and tools that are made from rows, in addition to the entries of the file.
 func TestToolTables(t *testing.T) {
 	const tables = "tool_tables: [t.arrow]\n"
 	command := table.CommandURI([]string{"npx", "-y", "@x/server-memory"})
@@ -137,8 +137,8 @@ func TestToolTables(t *testing.T) {
 	}
 }
 
-// TestToolTablesBadRows leaves out rows that cannot be used. The configuration stays valid, and the warning names the
-// place in the file and the row.
+// TestToolTablesBadRows checks that rows that cannot be used are left out. The configuration stays valid, and a warning
+// names the row and the position in the file.
 func TestToolTablesBadRows(t *testing.T) {
 	const tables = "version: 1\ntool_tables:\n  - {path: t.arrow}\n"
 	local := remoteRow("add", "http://127.0.0.1:1/")
@@ -196,11 +196,11 @@ func TestToolTablesBadRows(t *testing.T) {
 	})
 }
 
-// TestToolTablesOfTwo takes several tables: an address is one server in all of them, a
-// path is one of the file's folder, and the deprecated type is told of once a file.
+// TestToolTablesOfTwo loads several tables. The same address is one server in all of them, paths are relative to the
+// folder of the configuration, and the warning about the deprecated type is given once for each file.
 func TestToolTablesOfTwo(t *testing.T) {
 	dir := t.TempDir()
-	legacy, err := os.ReadFile(filepath.Join("..", "cmd", "tenon", "testdata", "accept", "old.arrow"))
+	legacy, err := os.ReadFile(filepath.Join("..", "internal", "cli", "testdata", "accept", "old.arrow"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestToolTablesOfTwo(t *testing.T) {
 	}
 }
 
-// TestToolTableDigest changes with each thing that a row says, and with nothing else.
+// TestToolTableDigest checks that the digest changes with each value of a row, and with nothing else.
 func TestToolTableDigest(t *testing.T) {
 	digest := func(change func(*table.Tool)) string {
 		t.Helper()
@@ -285,7 +285,8 @@ func TestToolTableDigest(t *testing.T) {
 	}
 }
 
-// TestToolTablesOfAProgram reads the tables of a configuration that no file says, once.
+// TestToolTablesOfAProgram checks that WithTables reads the tables of a configuration made in Go, and reads them only
+// once.
 func TestToolTablesOfAProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.arrow")
 	tabled(t, path, remoteRow("add", "https://h.example/"))
@@ -309,7 +310,8 @@ func TestToolTablesOfAProgram(t *testing.T) {
 	}
 }
 
-// TestToolTableShown shows what a row says where its table is named.
+// TestToolTableShown checks that config show prints the values of rows, with the place where their table is named as
+// their source.
 func TestToolTableShown(t *testing.T) {
 	c, _, err := loadTables(t, "tool_tables:\n  - t.arrow\n", remoteRow("add", "https://h.example/"))
 	if err != nil {
@@ -330,8 +332,8 @@ func TestToolTableShown(t *testing.T) {
 	}
 }
 
-// TestOnlyTable leaves the tools of a table alone: what the configuration and its tables
-// have is gone, but for the servers that workflows and agents of the table need.
+// TestOnlyTable restricts a configuration to the tools of one table. All other tools disappear, and all servers except
+// those that workflows and agents of the table need.
 func TestOnlyTable(t *testing.T) {
 	const text = "tool_tables: [t.arrow]\nservers: {s: {command: x}, l: {command: x, load_tools: false}, o: {command: x}}\n" +
 		"tools: {mine: {server: s, remote_name: add}, other: {server: o}}\nmodels: {m: {provider: script, path: t.arrow}}\nagents: {helper: {model: m}}\n"
@@ -379,15 +381,15 @@ func TestOnlyTable(t *testing.T) {
 	}
 }
 
-// TestOnlyTableKeepsEntries runs a table whose rows want the names and the tools of entries
-// of the file: what those say of their tools goes on to hold.
+// TestOnlyTableKeepsEntries restricts a configuration to a table whose rows use names or tools of entries in the file.
+// The settings of these entries for their tools still apply.
 func TestOnlyTableKeepsEntries(t *testing.T) {
 	const text = "servers: {l: {command: x, load_tools: false}, s: {command: x}}\nagents: {helper: {model: m}}\nmodels: {m: {provider: script, path: t.arrow}}\n" +
 		"tools: {add: {server: l, policy: {approval: always}}, sum: {server: l, remote_name: plus, policy: {approval: always}}, del: {server: s, policy: {approval: always}}}\n"
 	helper := &table.Tool{Kind: table.Agent, Name: "help", Message: -1, Server: table.AgentURI("helper")}
 	tests := map[string]struct {
 		tools []*table.Tool
-		want  []string // the tools and those that are asked about
+		want  []string // the tools, and their settings for approval
 	}{
 		"the tools themselves": {[]*table.Tool{remoteRow("add", table.ServerURI("l")), remoteRow("plus", table.ServerURI("l"))}, []string{"add l.add always", "sum l.plus always"}},
 		"other tools of their names": {[]*table.Tool{remoteRow("add", table.ServerURI("l")), remoteRow("add", "https://h.example/"), remoteRow("sum", "https://h.example/")},

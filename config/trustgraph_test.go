@@ -15,9 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
-// graphGen generates TrustGraph's configurations, odd values included.
+// graphGen generates configurations of TrustGraph that include unusual values.
 type graphGen struct {
 	*rand.Rand
 	ids []string // of mcp
@@ -130,7 +131,7 @@ func (g *graphGen) oneMCP(id string) any {
 	return m
 }
 
-// value returns the value itself, or its JSON text.
+// value returns the value itself or, if texts is set, its JSON text.
 func (g *graphGen) value(v any, texts bool) any {
 	if !texts {
 		return v
@@ -209,7 +210,7 @@ func (g *graphGen) asList(groups map[string]any) any {
 	return list
 }
 
-// canonical parses JSON, and the texts that hold JSON objects, whose white space counts for nothing.
+// canonical parses JSON. It also parses strings that contain JSON objects, because white space in them does not matter.
 func canonical(t *testing.T, data []byte) any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -265,10 +266,10 @@ func graphThereAndBack(t *testing.T, data []byte) (made, back []byte) {
 	return made, back
 }
 
-// TestTrustGraphRoundTrip generates configurations: each is imported without an error, is valid, and is exported as it
-// was.
+// TestTrustGraphRoundTrip generates configurations. Each is imported without an error, is valid, and is exported with
+// the original contents.
 func TestTrustGraphRoundTrip(t *testing.T) {
-	for i := range 200 {
+	for i := range longtest.Times(40, 200) {
 		t.Run(fmt.Sprintf("RP-17_round_trip_%d", i), func(t *testing.T) {
 			g := &graphGen{Rand: rand.New(rand.NewPCG(17, uint64(i)))}
 			data, err := json.Marshal(g.config())
@@ -283,7 +284,7 @@ func TestTrustGraphRoundTrip(t *testing.T) {
 	}
 }
 
-// odd is a configuration with odd values beside good ones.
+// oddGraph is a configuration with unusual values among normal ones.
 const oddGraph = `{"mcp":{"bank":{"url":"https://bank.example.com/mcp"},"bad":{"url":"no url"}},
  "prompt":{"template.ask":"{\"prompt\":\"Answer {{question}}\",\"response-type\":\"text\"}"},
  "tool":{
@@ -298,8 +299,8 @@ const oddGraph = `{"mcp":{"bank":{"url":"https://bank.example.com/mcp"},"bad":{"
 
 type graphEdit struct{ name, old, new, from, to string }
 
-// TestTrustGraphOddValues checks what becomes of odd values, and that an export after an edit changes the edited
-// value and nothing else.
+// TestTrustGraphOddValues checks how unusual values are imported, and that an export after an edit changes only the
+// edited value.
 func TestTrustGraphOddValues(t *testing.T) {
 	in, err := Import(Source{Label: "t.json", Data: []byte(oddGraph), Kind: compat.TrustGraph, Home: t.TempDir()})
 	if err != nil {
@@ -331,7 +332,7 @@ func TestTrustGraphOddValues(t *testing.T) {
 		question := `{{ has(args.question) ? args.question : "" }}`
 		want := map[string]string{"good": " " + " when:string n:integer", "a_b": " ", "lost": " ",
 			"ask": "prompt Answer " + question + " question:string", "think": "prompt {{ args.question }} question:string"}
-		for name, text := range got { // the kind may be filled in
+		for name, text := range got { // the kind may be added
 			got[name] = strings.TrimPrefix(text, "mcp")
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -351,7 +352,7 @@ func TestTrustGraphOddValues(t *testing.T) {
 	}
 }
 
-// checkGraphEdit edits the converted file and checks that the export differs from the original in the same place.
+// checkGraphEdit edits the imported file. The export must differ from the original only at the edited value.
 func checkGraphEdit(t *testing.T, made string, tt graphEdit) {
 	changed := strings.Replace(made, tt.old, tt.new, 1) // x-trustgraph follows
 	if strings.HasPrefix(tt.old, "url") {               // two servers
@@ -369,7 +370,7 @@ func checkGraphEdit(t *testing.T, made string, tt graphEdit) {
 		t.Fatalf("%q is not in the original", tt.from)
 	}
 	got := canonical(t, back)
-	if tt.name == "RP-17_edited_template" { // the index of templates is new
+	if tt.name == "RP-17_edited_template" { // the index of templates is generated again
 		delete(got.(map[string]any)["prompt"].(map[string]any), "template-index")
 	}
 	if diff := cmp.Diff(canonical(t, []byte(want)), got); diff != "" {

@@ -34,7 +34,7 @@ func (c *Config) treeOf(l Layer) layerTree {
 
 // Update is the result of comparing a running configuration with a later version of its files.
 type Update struct {
-	// Whole is the configuration of the later files.
+	// Whole is the complete configuration, as the later version of the files defines it.
 	Whole *Config
 	// Now is the configuration that may be applied at once: Whole, or, if changes are held back, the running
 	// configuration with the changes that only tighten. If nil, the running configuration stays.
@@ -92,7 +92,7 @@ func Compare(before, after *Config) []Difference {
 
 // update compares the running configuration with whole, the complete later one.
 func (c *Config) update(ctx context.Context, o Options, whole *Config) (*Update, error) {
-	if _, err := c.Project(); err != nil { // so that both have the digests of the scripts
+	if _, err := c.Project(); err != nil { // computes the digests of the scripts, which are compared
 		return nil, err
 	}
 	if _, err := whole.Project(); err != nil {

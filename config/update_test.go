@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// project is a folder with the files of a project and of a user.
+// project is a home folder with the files of a user and a project.
 type project struct {
 	t       *testing.T
 	home    string
@@ -20,8 +20,7 @@ type project struct {
 	running *config.Config
 }
 
-// newProject writes files and loads the configuration. Names that begin with ~ are in the
-// home folder.
+// newProject writes files and loads the configuration. Names that begin with ~ are in the home folder.
 func newProject(t *testing.T, files map[string]string) *project {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
@@ -33,7 +32,7 @@ func newProject(t *testing.T, files map[string]string) *project {
 	if p.running, err = config.Load(t.Context(), p.options()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.running.Project(); err != nil { // looks at the scripts, as consent does
+	if _, err := p.running.Project(); err != nil { // reads the scripts, as it is done when a person consents
 		t.Fatal(err)
 	}
 	return p
@@ -50,7 +49,7 @@ func (p *project) path(name string) string {
 	return filepath.Join(p.dir, name)
 }
 
-// write writes files; "-" removes one, and "-> TARGET" makes a link.
+// write writes files. The text "-" removes a file, and "-> TARGET" makes a link.
 func (p *project) write(files map[string]string) {
 	p.t.Helper()
 	for name, text := range files {
@@ -76,7 +75,7 @@ func (p *project) update() (*config.Update, error) {
 	return config.LoadUpdate(p.t.Context(), p.options(), p.running)
 }
 
-// value returns a value as config show has it, "" for none.
+// value returns a value as config show prints it; "" if there is none.
 func value(t *testing.T, c *config.Config, path string) string {
 	t.Helper()
 	list, err := c.Show(path)
@@ -86,7 +85,7 @@ func value(t *testing.T, c *config.Config, path string) string {
 	var out []string
 	for _, v := range list {
 		if v.Layer == string(config.LayerUser) && strings.HasPrefix(v.Path, "policy.") {
-			continue // the user's rules hold beside these
+			continue // the user's rules apply in addition to these
 		}
 		out = append(out, strings.TrimPrefix(strings.TrimPrefix(v.Path, path), ".")+"="+v.Value)
 	}
@@ -136,8 +135,8 @@ type heldUpdate struct {
 	starts bool
 }
 
-// TestUpdateHolds holds which edits of a file under a running tenon are held back: whatever
-// loosens, starts, sends or opens. Nothing of such an edit may hold.
+// TestUpdateHolds checks which edits to the files of a running tenon are held back: all that loosen a rule, start a
+// program, send data or open access. No part of such an edit may take effect.
 func TestUpdateHolds(t *testing.T) {
 	tests := map[string]heldUpdate{
 		"approval never":          {edit("approval: always, ", "approval: never, "), "tools.read.policy.approval", false},
@@ -203,7 +202,7 @@ func TestUpdateHolds(t *testing.T) {
 	}
 }
 
-// checkHeldUpdate checks that the difference is held back and that nothing of it holds.
+// checkHeldUpdate checks that the difference is held back and that no part of it takes effect.
 func checkHeldUpdate(t *testing.T, tt heldUpdate) {
 	p := newProject(t, startFiles())
 	p.write(tt.files)
@@ -232,8 +231,8 @@ func checkHeldUpdate(t *testing.T, tt heldUpdate) {
 	}
 }
 
-// TestUpdateTightens holds which edits hold at once, also where they come together with others
-// that are held back.
+// TestUpdateTightens checks which edits take effect at once because they only restrict something. They do so even if
+// other parts of the same edit are held back.
 func TestUpdateTightens(t *testing.T) {
 	tests := map[string]struct{ old, now, path, want string }{
 		"approval always":      {"approval: destructive", "approval: always", "policy.defaults.approval.mode", "always"},
@@ -304,7 +303,7 @@ func TestUpdateTightens(t *testing.T) {
 					t.Errorf("what holds loosens %+v", d)
 				}
 			}
-			// What holds now is what the next edit is compared with.
+			// The next edit is compared with the current configuration.
 			p.running = u.Now
 			again, err := p.update()
 			if err != nil || again.Now != nil || len(again.Applied) > 0 || len(again.Held) != len(u.Held) {
@@ -314,8 +313,8 @@ func TestUpdateTightens(t *testing.T) {
 	}
 }
 
-// TestUpdateKeepsNames holds that what tightens holds also where entries that are held back
-// name what is gone.
+// TestUpdateKeepsNames checks that restrictions take effect even if the same edit renames a server, and the renamed
+// server is held back.
 func TestUpdateKeepsNames(t *testing.T) {
 	p := newProject(t, startFiles())
 	text := strings.Replace(start, "  files: {", "  renamed: {", 1)
@@ -333,8 +332,8 @@ func TestUpdateKeepsNames(t *testing.T) {
 	}
 }
 
-// TestUpdateAdmin holds that the administrator's file holds as it is, also beside changes of
-// the project that are held back.
+// TestUpdateAdmin checks that changes of the administrator's file always take effect, even if changes of the project
+// are held back at the same time.
 func TestUpdateAdmin(t *testing.T) {
 	p := newProject(t, startFiles())
 	o := p.options()
@@ -363,8 +362,8 @@ func TestUpdateAdmin(t *testing.T) {
 	}
 }
 
-// TestUpdateTable holds that another version of a table holds nothing, and does not keep
-// what tightens from holding: its tools are gone until the owner agrees.
+// TestUpdateTable checks that a changed table has no effect, and does not delay restrictions in the same edit. The
+// tools of the table are not available until the owner agrees.
 func TestUpdateTable(t *testing.T) {
 	p := newProject(t, map[string]string{"tenon.yaml": "version: 1\n"})
 	rows := func(name, server string) {
@@ -399,7 +398,7 @@ func TestUpdateTable(t *testing.T) {
 	}
 }
 
-// TestUpdateElsewhere holds that a reload never takes another file for the project's.
+// TestUpdateElsewhere checks that a reload never uses another file in place of the project's file.
 func TestUpdateElsewhere(t *testing.T) {
 	p := newProject(t, startFiles())
 	p.write(map[string]string{"tenon.yaml": "-", "~/tenon.yaml": "policy: {defaults: {approval: never}}\n"})

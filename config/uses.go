@@ -9,7 +9,7 @@ import (
 // SecretUse is a place in the project's configuration that uses a secret.
 type SecretUse struct {
 	Path   string // such as servers.github.auth.secret
-	Name   string // entry of secrets; "" for an inline source
+	Name   string // name of the entry of secrets; "" for an inline source
 	Source SecretSource
 	User   bool // the entry is in the user's own file
 }

@@ -85,7 +85,7 @@ type readWorkflowFile struct {
 // ReadWorkflow reads a workflow with its files. The path is a folder, a workflow file or a pack. Errors: not_found,
 // invalid, too_large, [Errors].
 func ReadWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
-	r, err := readWorkflow(path)
+	r, err := readWorkflow(path, nil)
 	return r.w, r.pack, err
 }
 
@@ -98,7 +98,13 @@ func (c *Config) ReadWorkflow(path string) (*workflow.Workflow, *workflow.Pack, 
 	return ReadWorkflow(path)
 }
 
-func readWorkflow(name string) (r readWorkflowFile, err error) {
+// readWorkflow is ReadWorkflow with planned texts of files, by path, which are used instead of the files.
+func readWorkflow(name string, planned map[string][]byte) (r readWorkflowFile, err error) {
+	for _, file := range []string{name, filepath.Join(name, workflow.FileName)} {
+		if data, ok := planned[file]; ok {
+			return readWorkflowText(file, data)
+		}
+	}
 	st, err := os.Stat(name)
 	if err != nil {
 		return r, unreadable(name, err)
@@ -127,6 +133,11 @@ func readWorkflow(name string) (r readWorkflowFile, err error) {
 	if err != nil {
 		return r, unreadable(file, err)
 	}
+	return readWorkflowText(file, data)
+}
+
+// readWorkflowText reads a workflow whose file has the content data, with the other files of its folder.
+func readWorkflowText(file string, data []byte) (r readWorkflowFile, err error) {
 	if r.w, r.doc, err = parseWorkflow(file, data, 0); err != nil {
 		return readWorkflowFile{}, err
 	}
@@ -138,16 +149,8 @@ func readWorkflow(name string) (r readWorkflowFile, err error) {
 	if err := r.filesAreThere(root.FS()); err != nil {
 		return readWorkflowFile{}, err
 	}
-	if r.pack, err = workflow.Collect(root.FS(), filepath.Base(file), r.w); err != nil {
+	if r.pack, err = workflow.CollectText(root.FS(), filepath.Base(file), data, r.w); err != nil {
 		return r, err
-	}
-	packed, err := r.pack.File(workflow.FileName)
-	if err != nil {
-		return readWorkflowFile{}, err
-	}
-	if !bytes.Equal(packed, data) {
-		return readWorkflowFile{}, tenon.Errorf(tenon.CodeConflict, "the workflow %s was changed while it was read; "+
-			"run it again", file)
 	}
 	r.sums = map[string]fileSum{file: sumOf(data)}
 	for _, name := range r.pack.Names() {
@@ -225,7 +228,8 @@ func OpenWorkflow(name string, in io.ReaderAt, size int64) (*workflow.Workflow, 
 // hundred times the memory of its text.
 const MaxPackValues = 30_000
 
-// yamlMarks are the characters that begin YAML values. A text has at most as many values as such characters.
+// yamlMarks are characters of YAML. Each value but the first follows one of them, so their number bounds the number of
+// values before the text is parsed.
 const yamlMarks = ",:-?[{"
 
 func openWorkflow(name string, in io.ReaderAt, size int64, values int) (r readWorkflowFile, err error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 )
 
-// report is the workflow of the reference.
+// report is the workflow in the reference documentation.
 const report = `kind: workflow
 version: 1
 name: monthly_report
@@ -41,7 +41,7 @@ func TestParseWorkflow(t *testing.T) {
 	}
 }
 
-// TestParseWorkflowWrong shows that each mistake has its place and says what to do.
+// TestParseWorkflowWrong checks that the error about each mistake has a position and says what to do.
 func TestParseWorkflowWrong(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "message: {from: msg}", "mesage: {from: msg}", "w.yaml:15:1: mesage: "},
@@ -89,8 +89,8 @@ func TestParseWorkflowWrong(t *testing.T) {
 	}
 }
 
-// TestParseWorkflowOnce shows that all mistakes are told at once, and none that only follows
-// from another.
+// TestParseWorkflowOnce checks that all mistakes are reported together, without errors that only follow from another
+// mistake.
 func TestParseWorkflowOnce(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"keys and what they say", "nmae: w\nparameters:\n  n: {type: integr, description: n}\nsteps:\n  - {id: a, templat: x}\n  - {id: b, template: '{{ steps.c.text }}', on_error: contine}\n  - {id: b, template: '{{ params.m }}'}\n",
@@ -122,8 +122,8 @@ w.yaml:7:10: message.from: there is no step 'c'
 	}
 }
 
-// A workflow that calls itself by steps that every run makes is found when it is read, not at
-// the limit of depth, after its steps were done some times.
+// TestWorkflowCircle checks that a workflow that always calls itself is an error when it is parsed. Otherwise its steps
+// would run several times before the limit of depth is reached.
 func TestWorkflowCircle(t *testing.T) {
 	flow := func(steps string) string {
 		return "kind: workflow\nversion: 1\nname: w\ndescription: Does it.\nsteps: [" + steps + "]\n"
@@ -160,8 +160,8 @@ func TestWorkflowCircle(t *testing.T) {
 	}
 }
 
-// TestValidateWorkflowPromises holds an output to queries that all read the same two before
-// them: each is looked at once.
+// TestValidateWorkflowPromises checks an output with 60 levels of queries, each of which reads both queries of the
+// level before. Each query must be checked only once, because the number of paths grows exponentially.
 func TestValidateWorkflowPromises(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("kind: workflow\nversion: 1\nname: w\ndescription: d\noutputs: [{name: o, from: a60, columns: {n: integer, m: integer}}]\nsteps:\n" +

@@ -81,7 +81,8 @@ The caller receives the text of ` + "`message`" + `. Without it, the text is
 cause.
 
 A workflow of a table is not trusted: it asks, and so do all its requests. A packed workflow has at most 64 MiB, 256
-MiB unpacked. Links, and names that lead out of it, are refused. A table within a workflow has at most 64 MiB.
+MiB unpacked. Links, and names that lead out of it, are refused. ` + "`tables.max_bytes`" + ` bounds
+a table of a run. A table of more than 64 MiB is read and written in pieces.
 
 ## Every key
 
@@ -89,7 +90,7 @@ MiB unpacked. Links, and names that lead out of it, are refused. A table within 
 | --- | --- | --- | --- |
 `
 
-// TestWorkflowReference keeps workflow.schema.json and docs/reference/workflow.md fresh.
+// TestWorkflowReference checks that workflow.schema.json and docs/reference/workflow.md are up to date.
 func TestWorkflowReference(t *testing.T) {
 	g := &generator{t: t, docs: map[string]map[string]string{}, defs: map[string]any{}}
 	for _, dir := range []string{"../workflow", "../catalog"} {

@@ -21,22 +21,27 @@ import (
 // their tables: columns of declared inputs, of the workflow's files, and of results of other queries. It runs
 // nothing.
 func ValidateWorkflow(path string) (*workflow.Workflow, *workflow.Pack, error) {
-	r, err := readWorkflow(path)
+	r, err := readWorkflow(path, nil)
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := r.checkQueries(); err != nil {
+		return nil, nil, err
+	}
+	return r.w, r.pack, r.doc.Err()
+}
+
+// checkQueries compiles the queries of the workflow. Their mistakes are added to the document.
+func (r readWorkflowFile) checkQueries() error {
 	k := &queries{readWorkflowFile: r, known: map[string]table.QueryTable{}, more: map[string]bool{}}
 	for i := range r.w.Steps {
 		if s := &r.w.Steps[i]; s.SQL != "" || s.Table != nil {
 			if _, err := k.step(i); err != nil {
-				return nil, nil, err
+				return err
 			}
 		}
 	}
-	if err := k.promises(); err != nil {
-		return nil, nil, err
-	}
-	return r.w, r.pack, r.doc.Err()
+	return k.promises()
 }
 
 // promises compares the columns that outputs declare with the known columns of their tables.

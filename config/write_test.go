@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// TestEncode holds that what is written is read as the same.
+// TestEncode checks that a written configuration is parsed as the same configuration.
 func TestEncode(t *testing.T) {
 	values := []string{"", " ", "a", "true", "null", "1", "0x1", "1e3", "-y", "~", "a: b", "a #b", "'", `"`, `\`, "é", "a\tb", "a\nb", "a\nb\n", "a\n\nb\n", " a\nb", "\na\n", "a\nb\n\n",
 		"a \nb", "- a\n- b", "# a\nb", "a\r\nb", "\u2028", "x\x7fy", "\u0085\n\u0085", "<&>", "{a: b}", "[a]", "2026-01-01", ".5", "=", "<<", "@a", "`", "%", "!a", "*a", "&a", "|", ">",
@@ -41,7 +41,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// strip makes plain values of a tree, with the tags of its scalars.
+// strip converts a tree to plain values, with the tags of its scalars.
 func strip(n *tree.Node) any {
 	switch n.Kind {
 	case tree.Map:

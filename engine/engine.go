@@ -36,9 +36,29 @@ type Spec struct {
 	// journal. Uses lists the digests of already stored blobs. If one is missing, Start returns not_found.
 	Blobs [][]byte `json:"-"`
 	Uses  []string `json:"-"`
+	// Late, if set, stores data of the run that is too large for Blobs. An engine does not call it, but it stores the
+	// run before it begins a step. The caller of Start calls Late after Start has returned, and holds the steps of the
+	// run until then.
+	Late func(ctx context.Context, run string) error `json:"-"`
 	// Fresh reports that the id was created for this run, so that the engine need not look it up. If the run
 	// exists, Start returns conflict.
 	Fresh bool `json:"-"`
+}
+
+// Encode returns the data of the first event of the run, as [ReadSpec] reads it. Data must be JSON; it is not checked.
+// Errors: Run cannot be encoded.
+func (s *Spec) Encode() (json.RawMessage, error) {
+	run, err := json.Marshal(s.Run)
+	if err != nil {
+		return nil, err
+	}
+	data := s.Data
+	if len(data) == 0 {
+		data = json.RawMessage("null")
+	}
+	b := make([]byte, 0, len(run)+len(data)+len(`{"run":,"data":}`))
+	b = append(append(append(b, `{"run":`...), run...), `,"data":`...)
+	return append(append(b, data...), '}'), nil
 }
 
 // NewCore builds the core of a run from its spec. It may read the journals of the run's ancestors. The core

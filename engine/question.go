@@ -10,8 +10,8 @@ import (
 // event has its own step, which begins with the attempt's step and "/". A Journal is safe for concurrent use.
 // After the attempt has ended, it returns conflict.
 type Journal interface {
-	// Record stores events of such steps and returns when they are stored. Errors: conflict, store,
-	// cancelled, and the errors of the core.
+	// Record stores events of steps within the attempt's step, and returns when they are stored. Errors: conflict,
+	// store, cancelled, and the errors of the core.
 	Record(ctx context.Context, events ...tenon.Event) error
 	// Ask stores an event of kind [tenon.EventQuestion], waits for the event that ends the question, and
 	// returns it. That is the next event of the same step, from any sender. If the core returns a wait for

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/eval"
 )
 
-// TestRepeatIsBounded checks that attempts are counted before memory is taken for them.
+// TestRepeatIsBounded checks that the number of attempts is checked before memory is allocated for them.
 func TestRepeatIsBounded(t *testing.T) {
 	many := make([]eval.Case, 1001)
 	for name, c := range map[string]struct {

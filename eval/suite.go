@@ -164,7 +164,7 @@ const (
 	DefaultTimeout     = 2 * time.Minute
 	maxCases           = 10_000
 	maxAttempts        = 100_000
-	maxRepeat          = 1000 // as in the tags of Repeat
+	maxRepeat          = 1000 // the same limit as in the tags of Repeat
 )
 
 // Load reads an evaluation file, or the test cases of a HoloDeck agent. Errors: not_found, and [config.Errors] with

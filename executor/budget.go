@@ -28,7 +28,7 @@ type use struct {
 // account is a configured budget of a run's session, day or principal.
 type account struct {
 	name   string // its name in messages
-	key    string // its key in the store, without the unit
+	key    string // key of the budget in the store, without the unit
 	limits agent.Budget
 }
 
@@ -36,7 +36,7 @@ type account struct {
 func (x *Executor) accounts(run tenon.Run, b agent.Budgets) []account {
 	day := x.cfg.Now().UTC().Format(time.DateOnly)
 	session := run.Session
-	if run.Core == agent.DirectVersion { // of a client; a person's own call is charged to no session
+	if run.Core == agent.DirectVersion { // a client has sessions; a person's own call is charged to none
 		session = clientSession(run)
 	} else if session == "" { // a call outside of any conversation, and the runs that it began
 		session = tenon.RootRun(run.ID)
@@ -91,11 +91,8 @@ func (x *Executor) clientRoom(ctx context.Context, a engine.Attempt, c *agent.De
 	if !c.Client {
 		return nil, nil
 	}
-	units, step := []string{"cost", "time"}, a.Step+":room"
-	refused, _, err := x.reserve(ctx, a.Row, step, c.Budgets, units, use{}, false)
-	if err == nil && refused == nil {
-		x.bill(ctx, a.Row, step, c.Budgets, units, use{})
-	}
+	list := charges(x.accounts(a.Row, c.Budgets), []string{"cost", "time"}, use{}, false)
+	refused, _, err := x.charge(ctx, a.Row, a.Step+":room", list, true)
 	return refused, err
 }
 
@@ -111,8 +108,8 @@ type charge struct {
 var (
 	modelUnits = []string{"turns", "tokens", "cost", "time"}
 	callUnits  = []string{"tool_calls"}
-	timeUnits  = []string{"time"} // of each attempt at a call
-	costUnits  = []string{"cost"} // of a call, once for all attempts
+	timeUnits  = []string{"time"} // charged for each attempt at a call
+	costUnits  = []string{"cost"} // charged once for all attempts at a call
 )
 
 // charges returns the charges of a step in the given units, for every account that limits one of them. If beyond is
@@ -156,16 +153,19 @@ func charges(accounts []account, units []string, u use, beyond bool) []charge {
 // there may be room when other steps have ended.
 func (x *Executor) reserve(ctx context.Context, run tenon.Run, step string, b agent.Budgets, units []string, u use,
 	beyond bool) (refused *agent.Refusal, queued bool, err error) {
-	if b == (agent.Budgets{}) {
-		return nil, false, nil
-	}
-	list := charges(x.accounts(run, b), units, u, beyond)
+	return x.charge(ctx, run, step, charges(x.accounts(run, b), units, u, beyond), false)
+}
+
+// charge reserves charges of a step. If made is set, they are spent at once, and need not be billed.
+func (x *Executor) charge(ctx context.Context, run tenon.Run, step string, list []charge,
+	made bool) (refused *agent.Refusal, queued bool, err error) {
 	if len(list) == 0 {
 		return nil, false, nil
 	}
 	plain := make([]store.Charge, len(list))
 	for i, c := range list {
 		plain[i] = c.Charge
+		plain[i].Made = made
 	}
 	balances, err := x.cfg.Store.Reserve(ctx, run.ID, step, plain)
 	if err != nil {
@@ -216,11 +216,10 @@ func (x *Executor) count(ctx context.Context, run tenon.Run, step string, b agen
 	if b == (agent.Budgets{}) {
 		return
 	}
-	if _, _, err := x.reserve(ctx, run, step, b, units, u, true); err != nil {
+	ctx = context.WithoutCancel(ctx) // count the use even if the caller is gone
+	if _, _, err := x.charge(ctx, run, step, charges(x.accounts(run, b), units, u, true), true); err != nil {
 		x.cfg.Logger.Warn("what a step used could not be counted", "run", run.ID, "step", step, "error", err)
-		return
 	}
-	x.bill(ctx, run, step, b, units, u)
 }
 
 // called charges the time of an attempt at a tool call, and, once for all attempts, the price of the call.

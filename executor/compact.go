@@ -86,6 +86,8 @@ func conversationText(messages []*tenon.Message) string {
 				parts = append(parts, "Assistant: "+tenon.Elide(p.Text, maxSaid))
 			case m.Role == tenon.RoleAssistant && p.Data != "":
 				parts = append(parts, "Assistant: "+model.Generated(&p))
+			case p.URI != "":
+				parts = append(parts, "User: ["+p.Type+" at "+p.URI+"]")
 			case p.Type == tenon.PartImage:
 				parts = append(parts, "User: [an image of type "+p.MimeType+"]")
 			case p.Type == tenon.PartFile:

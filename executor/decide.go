@@ -79,8 +79,6 @@ func (x *Executor) decideCall(ctx context.Context, a engine.Attempt, c *agent.De
 		return d, err
 	case refused != nil:
 		d.Verdict, d.By, d.Reason, d.Refused = tenon.Deny, agent.ByBudget, refused.Reason, refused
-	default:
-		x.bill(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1})
 	}
 	return d, nil
 }
@@ -124,14 +122,8 @@ func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideC
 		}
 		return d, t, nil
 	}
-	if c.NoCalls {
-		d.Verdict, d.By = tenon.Deny, agent.ByPolicy
-		d.Reason = "no tool is to be called here (tool_choice: none); answer without one"
-		return d, t, nil
-	}
-	if c.Only != nil && !slices.Contains(c.Only, c.Call.Name) {
-		d.Verdict, d.By = tenon.Deny, agent.ByPolicy
-		d.Reason = "only these tools are to be called here (tool_choice): " + strings.Join(c.Only, ", ")
+	if why := notChosen(c); why != "" {
+		d.Verdict, d.By, d.Reason = tenon.Deny, agent.ByPolicy, why
 		return d, t, nil
 	}
 	if why := x.cfg.Rules.Protected(t, d.Arguments); why != "" {
@@ -159,6 +151,9 @@ func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideC
 	if o.Cache > 0 {
 		d.Cache = &agent.Caching{TTL: o.Cache, Scope: o.Scope}
 	}
+	if c.Call.Connector != nil { // the call only records the answer to the provider
+		d.Idempotent = true
+	}
 	if d.IsClients() { // the client executes the call itself, and may refuse it
 		d.Idempotent = true
 		if d.Verdict == tenon.Ask {
@@ -168,11 +163,23 @@ func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideC
 	return d, t, nil
 }
 
-// reserveCall reserves a call in the budgets. It waits a moment if other runs have reserved the rest of a budget.
+// notChosen returns the reason why the tool choice does not permit a call, or "".
+func notChosen(c *agent.DecideCommand) string {
+	if c.NoCalls {
+		return "no tool is to be called here (tool_choice: none); answer without one"
+	}
+	if c.Only != nil && !slices.Contains(c.Only, c.Call.Name) {
+		return "only these tools are to be called here (tool_choice): " + strings.Join(c.Only, ", ")
+	}
+	return ""
+}
+
+// reserveCall charges a call to the budgets. It waits a moment if other runs have reserved the rest of a budget.
 func (x *Executor) reserveCall(ctx context.Context, a engine.Attempt, c *agent.DecideCommand) (*agent.Refusal, error) {
 	var changed <-chan struct{} // only requested when waiting, because it costs the store work
 	for began := time.Now(); ; {
-		refused, queued, err := x.reserve(ctx, a.Row, a.Step, c.Budgets, callUnits, use{calls: 1}, c.Beyond)
+		list := charges(x.accounts(a.Row, c.Budgets), callUnits, use{calls: 1}, c.Beyond)
+		refused, queued, err := x.charge(ctx, a.Row, a.Step, list, true)
 		if err != nil || !queued {
 			return refused, err
 		}
@@ -260,9 +267,12 @@ func (x *Executor) runGrant(c *agent.DecideCommand) string {
 // nobody has.
 func (x *Executor) allowedBefore(ctx context.Context, a engine.Attempt, c *agent.DecideCommand, t *tenon.Tool,
 	d *agent.Decision) (string, error) {
-	said := *c
-	said.Grant = x.runGrant(c)
-	if by := said.GrantFor(t.Server, t.Remote, d.Subject); by != "" {
+	if key, by := c.SessionGrant(t.Server, t.Remote, d.Subject); by != "" {
+		if holds, err := x.cfg.Grants.Holds(ctx, a.Row, key); err != nil || holds {
+			return by, err
+		}
+	}
+	if by := x.runGrant(c); by != "" {
 		return by, nil
 	}
 	return x.cfg.Grants.Find(ctx, a.Row, a.Step, t.Remote, d.Subject, &policy.Facts{Arguments: d.Arguments})

@@ -83,6 +83,7 @@ func (x *Executor) doModel(ctx context.Context, run string, a engine.Attempt, em
 			Error: x.cfg.Redactor.Error(err), Duration: time.Since(start), Partial: text.partial()})}}, nil
 	}
 	r.Message = model.DistinctCalls(r.Message)
+	x.maskItems(r.Message)
 	x.spent(ctx, a, p, spentOn(r, time.Since(start)), r.Stop == tenon.StopContextFull && len(r.Message.Calls()) == 0)
 	x.cfg.Logger.Info("Response received from provider: "+m.Name(), "run", run, "step", a.Step, "stop",
 		string(r.Stop), "duration", time.Since(start))
@@ -177,11 +178,25 @@ func (x *Executor) failureEvent(a engine.Attempt, c *agent.ToolCommand, err erro
 		return []tenon.Event{{Step: a.Step, Kind: tenon.EventUnknown,
 			Data: tenon.EventData(agent.Failure{Error: x.cfg.Redactor.Error(err), Duration: took})}}
 	case a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeUnreachable):
-		return []tenon.Event{x.Failed(a.Step, err, true, took)}
+		if a.Attempt > 1 {
+			err = tenon.Errorf(code, "%w; this was attempt %d", err, a.Attempt)
+		}
+		again := c.Timeout <= 0 || took < c.Timeout/patientParts
+		if !again {
+			err = tenon.Errorf(code, "%w; the call is not repeated, because it waited %s already", err,
+				took.Round(time.Millisecond))
+		}
+		return []tenon.Event{x.Failed(a.Step, err, again, took)}
+	case c.Unsent && code == tenon.CodeUnreachable:
+		return []tenon.Event{x.Failed(a.Step, err, c.Timeout <= 0 || took < c.Timeout/patientParts, took)}
 	default:
 		return []tenon.Event{x.Failed(a.Step, err, false, took)}
 	}
 }
+
+// patientParts bounds the time of all attempts at a call by its timeout, more or less: an attempt that took longer than
+// this part of the timeout is not repeated. Otherwise three attempts would wait three times as long as was allowed.
+const patientParts = 2
 
 // Failed returns the event of a failed attempt. retry says that another attempt may succeed.
 func (x *Executor) Failed(step string, err error, retry bool, took time.Duration) tenon.Event {

@@ -83,6 +83,13 @@ type Model struct {
 	Check Checker // nil if the model expects nothing
 	// Hosted contains the tools that the provider runs itself. The rules decide which of them a request offers.
 	Hosted []tenon.Tool
+	// AsksFirst names tools of Hosted for whose calls the provider asks, so that the rules decide about each call.
+	AsksFirst []string
+	// Notes are warnings about requests to this model, such as one about an agent's tool that its API does not have.
+	Notes []string
+	// Upload returns a request whose large files are stored at the provider, and warnings about files that are not. If
+	// nil, requests contain all files.
+	Upload func(context.Context, *tenon.Request) (*tenon.Request, []string)
 }
 
 // Checker is a scripted model that checks the conversation.
@@ -169,12 +176,14 @@ type Rules interface {
 	Protected(t *tenon.Tool, args json.RawMessage) string
 }
 
-// Grants finds permanent approvals.
+// Grants finds approvals that were given before.
 type Grants interface {
 	// Subject returns the tool and target that a grant for a tool covers.
 	Subject(ctx context.Context, run tenon.Run, t *tenon.Tool) (*agent.Subject, error)
 	// Find returns the author of a grant that covers a call, or "" if there is none. Errors: store.
 	Find(ctx context.Context, run tenon.Run, step, remote string, s *agent.Subject, f *policy.Facts) (string, error)
+	// Holds reports whether an approval that the journal has for the session was not withdrawn. Errors: store.
+	Holds(ctx context.Context, run tenon.Run, key string) (bool, error)
 }
 
 // Pins compares tools with their pinned definitions.

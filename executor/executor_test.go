@@ -188,7 +188,7 @@ func TestKeptResult(t *testing.T) {
 	}
 }
 
-// own is a toolset whose calls are steps that begin other runs.
+// own is a toolset whose calls start other runs.
 type own struct{ began []string }
 
 func (o *own) Tools(context.Context) ([]tenon.Tool, error) { return nil, nil }
@@ -202,7 +202,7 @@ func (o *own) Call(_ context.Context, s *Step) ([]tenon.Event, error) {
 	return []tenon.Event{{Step: s.Step, Kind: agent.EventResult}}, nil
 }
 
-// TestDispatch checks that the toolset of a server gets the steps for it, and that a step of another kind fails.
+// TestDispatch checks that the steps for a server go to the server's toolset, and that a step of an unknown kind fails.
 func TestDispatch(t *testing.T) {
 	agents := &own{}
 	for name, tt := range map[string]struct {

@@ -34,6 +34,11 @@ func (x *Executor) askModels(ctx context.Context, row tenon.Run, step string, na
 			if req, withheld, err = x.offer(ctx, row, m, p, req); err != nil {
 				return answer, Model{}, tenon.Errorf(tenon.CodeStore, "%w", err)
 			}
+			if m.Upload != nil {
+				var notes []string
+				req, notes = m.Upload(ctx, req)
+				withheld = append(withheld, notes...)
+			}
 			x.cfg.Logger.Info("Sending request to provider: "+m.Name(), "run", run, "step", step, "tools",
 				len(req.Tools))
 			var r *tenon.Response

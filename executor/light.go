@@ -24,24 +24,24 @@ import (
 type Light struct {
 	x     *Executor
 	cfg   LightConfig
-	call  tenon.Command // the call itself, once it is decided
+	call  tenon.Command // the tool call, after it was decided
 	again bool          // the rules allow a repeat
 
 	over     chan struct{} // closed when the call has ended
-	moved    chan struct{} // closed when the engine continues the run, which the caller then follows
+	moved    chan struct{} // closed when the engine continues the run; the caller then follows that run
 	attached chan struct{} // closed when the engine has begun its attempt
 	adopting sync.Mutex    // one adoption at a time
 
 	mu      sync.Mutex
 	state   lightState
-	events  []tenon.Event   // recorded so far
-	groups  [][]tenon.Event // decisions that the engine has not got yet
+	events  []tenon.Event          // recorded so far
+	decided map[bool][]tenon.Event // decisions for the engine; key true: the turn under a rate
 	stop    context.CancelCauseFunc
-	stopped error          // why the call was stopped before it began
-	left    bool           // the call has ended, and left its end to the engine
+	stopped error          // the reason why the call was stopped before it began
+	left    bool           // the call has ended, and the engine records its end
 	attempt engine.Attempt // of the engine
 	emit    func(tenon.Event)
-	result  *tenon.Result  // for the caller, byte for byte
+	result  *tenon.Result  // the result for the caller, byte for byte
 	large   *agent.Outcome // recorded by its digest
 	outcome []tenon.Event  // of the call
 	done    tenon.DoneData
@@ -51,7 +51,7 @@ type Light struct {
 type LightConfig struct {
 	Row  tenon.Run  // the initial row
 	Core tenon.Core // of a run without events
-	// Adopt has an engine begin the run. It may be called again after an error.
+	// Adopt makes an engine begin the run and store it. It may be called again after an error.
 	Adopt func(ctx context.Context) error
 	// Progress receives live events.
 	Progress func(tenon.Event)
@@ -68,7 +68,7 @@ const (
 	lightEnded
 )
 
-// auditBytes is the size of a result, in bytes, from which on a light call records only its digest.
+// auditBytes is a size in bytes. Of a larger result, a light call records only the digest.
 const auditBytes = 16 << 10
 
 // Light begins a run of one tool call without a journal. It decides about the call and reports whether the call can be
@@ -76,7 +76,7 @@ const auditBytes = 16 << 10
 // Errors: store, cancelled.
 func (x *Executor) Light(ctx context.Context, cfg LightConfig) (l *Light, fits bool, err error) {
 	l = &Light{x: x, cfg: cfg, emit: cfg.Progress, over: make(chan struct{}), moved: make(chan struct{}),
-		attached: make(chan struct{})}
+		attached: make(chan struct{}), decided: map[bool][]tenon.Event{}}
 	if err := l.record(tenon.Event{Kind: tenon.EventRun}); err != nil {
 		return nil, false, err
 	}
@@ -98,12 +98,16 @@ func (x *Executor) Light(ctx context.Context, cfg LightConfig) (l *Light, fits b
 			if err != nil || !fits {
 				return nil, false, err
 			}
-			l.groups = append(l.groups, events)
+			command, err := tenon.CommandData[agent.DecideCommand](c)
+			if err != nil {
+				return nil, false, err
+			}
+			l.decided[command.Admit != nil] = events
 			if err := l.record(events...); err != nil {
 				return nil, false, err
 			}
 		default:
-			return nil, false, nil // it begins another run, or waits
+			return nil, false, nil // the call begins another run, or waits for something
 		}
 	}
 }
@@ -138,7 +142,7 @@ func (l *Light) decide(ctx context.Context, c tenon.Command) (events []tenon.Eve
 // countedUnits are the units of budgets that count a call.
 var countedUnits = []string{"tool_calls", "cost", "time"}
 
-// turn waits for the turn of the call under the rate of its tool.
+// turn waits until the rate limit of the tool permits the call.
 func (l *Light) turn(ctx context.Context, a engine.Attempt, c *agent.Admission) ([]tenon.Event, error) {
 	events, err := l.x.admit(ctx, a, c)
 	if err != nil {
@@ -209,11 +213,26 @@ func (l *Light) Carry(ctx context.Context) {
 		a := engine.Attempt{Command: l.call, Attempt: 1, Row: l.cfg.Row, Journal: lightJournal{l}}
 		events, err = l.x.doTool(ctx, l.cfg.Row.ID, a, l.live)
 	}
-	l.finish(ctx, events, err)
+	if l.finish(ctx, events, err) {
+		l.follow()
+	}
 	close(l.over)
 }
 
-// Stop ends the call. Its outcome may be unknown then.
+// follow tells the caller to follow the run, which needs more steps. First it waits for an adoption in progress,
+// because until then the run is not stored and nobody can follow it. If the adoption fails, follow ends the call
+// itself.
+func (l *Light) follow() {
+	l.adopting.Lock()
+	defer l.adopting.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == lightAdopted {
+		l.move()
+	}
+}
+
+// Stop ends the call. Its outcome may then be unknown.
 func (l *Light) Stop(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,8 +250,9 @@ func (l *Light) live(e tenon.Event) {
 	emit(e)
 }
 
-// finish ends the run with the outcome of the call, unless an engine records it.
-func (l *Light) finish(ctx context.Context, events []tenon.Event, err error) {
+// finish ends the run with the outcome of the call, unless an engine records the outcome. It reports whether that
+// engine's run needs more steps.
+func (l *Light) finish(ctx context.Context, events []tenon.Event, err error) (more bool) {
 	if err != nil { // the call may have been made
 		events = []tenon.Event{{Kind: tenon.EventUnknown,
 			Data: tenon.EventData(agent.Failure{Error: l.x.cfg.Redactor.Error(err)})}}
@@ -249,28 +269,28 @@ func (l *Light) finish(ctx context.Context, events []tenon.Event, err error) {
 	defer l.mu.Unlock()
 	l.outcome = events
 	if l.state == lightAdopted {
-		l.applied(events)
-		return
+		return l.applied(events)
 	}
 	if again {
 		l.handOver(ctx)
-		return
+		return false
 	}
 	l.endAlone(ctx)
+	return false
 }
 
 // applied passes the outcome of an adopted call to the light call's own core, so that the caller receives the result.
-// The caller holds the lock.
-func (l *Light) applied(events []tenon.Event) {
+// It reports whether the run needs more steps. The caller holds the lock.
+func (l *Light) applied(events []tenon.Event) (more bool) {
 	l.left = true
 	if l.record(events...) != nil {
-		return // the engine reports it
+		return true // the engine reports it
 	}
-	if c, ok := l.doneCommand(); ok {
+	c, ok := l.doneCommand()
+	if ok {
 		_ = json.Unmarshal(c.Data, &l.done) // the core made it
-		return
 	}
-	l.move()
+	return !ok
 }
 
 // doneCommand returns the command that ends the run, false if the run has not ended.
@@ -309,15 +329,15 @@ func (l *Light) endAlone(ctx context.Context) {
 	l.fail(err)
 }
 
-// fail ends a run whose outcome neither the core nor an engine takes. The caller holds the lock.
+// fail ends a run whose outcome can be recorded neither by the core nor by an engine. The caller holds the lock.
 func (l *Light) fail(err error) {
 	l.state, l.result = lightEnded, nil
 	l.done = tenon.DoneData{State: tenon.RunFailed, Stop: tenon.StopError, Error: l.x.cfg.Redactor.Error(err)}
 	l.cfg.Ended(l)
 }
 
-// handOver has an engine make the call from the start, because it did not arrive and the rules allow a repeat. The
-// caller holds the lock.
+// handOver makes an engine repeat the call from the start. It is used if the call did not reach the server and the
+// rules permit a repeat. The caller holds the lock.
 func (l *Light) handOver(ctx context.Context) {
 	l.state = lightEnded
 	if err := l.cfg.Adopt(context.WithoutCancel(ctx)); err != nil {

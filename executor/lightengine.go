@@ -11,9 +11,9 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// Adopt has an engine begin the run while the call is under way. It does nothing if an engine has, or if the run has
-// ended. The engine stores the run with its decision and the start of the call in one commit, so that a call that
-// another process would make again is never stored.
+// Adopt makes an engine begin the run while the call is in progress. It does nothing if an engine has already begun the
+// run, or if the run has ended. The engine stores the run, its decision and the start of the call in one commit. So the
+// store never contains a run whose call another process would make again.
 func (l *Light) Adopt(ctx context.Context) error {
 	l.adopting.Lock()
 	defer l.adopting.Unlock()
@@ -33,7 +33,7 @@ func (l *Light) Adopt(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state = lightAlone
-	if l.left { // the call ended in between, and left its end to the engine
+	if l.left { // the call has ended in the meantime, and the engine records its end
 		if c, ok := l.doneCommand(); ok {
 			return errors.Join(err, l.end(c))
 		}
@@ -49,16 +49,20 @@ func (x *Executor) lightOf(run string) *Light {
 	return light
 }
 
-// answer answers a command of the engine with what the call has recorded, or will.
+// answer answers a command of the engine with the recorded events of the call. If the call is still in progress, it
+// waits for them.
 func (l *Light) answer(ctx context.Context, a engine.Attempt, emit func(tenon.Event)) ([]tenon.Event, error) {
 	l.mu.Lock()
 	if a.Kind == engine.CommandDecide {
 		defer l.mu.Unlock()
-		if len(l.groups) == 0 {
+		c, err := tenon.CommandData[agent.DecideCommand](a.Command)
+		if err != nil {
+			return nil, err
+		}
+		events, ok := l.decided[c.Admit != nil] // asked again if the engine's first commit failed
+		if !ok {
 			return nil, tenon.Errorf(tenon.CodeInternal, "run %s: a call under way has no decision", a.Row.ID)
 		}
-		events := l.groups[0]
-		l.groups = l.groups[1:]
 		return events, nil
 	}
 	l.attempt = a
@@ -80,7 +84,7 @@ func (l *Light) answer(ctx context.Context, a engine.Attempt, emit func(tenon.Ev
 	return events, nil
 }
 
-// digest completes the event of a result that is recorded by its digest.
+// digest replaces the result in an event by its digest, if only the digest is recorded.
 func (l *Light) digest(events []tenon.Event) {
 	for i := range events {
 		if events[i].Kind == agent.EventResult && l.large != nil {
@@ -115,8 +119,8 @@ func (l *Light) IsAdopted() bool {
 // Row returns the initial row of the run.
 func (l *Light) Row() tenon.Run { return l.cfg.Row }
 
-// lightJournal is the journal of an attempt at a light call. The first use of it has an engine begin the run, which the
-// caller follows from then on.
+// lightJournal is the journal of an attempt at a light call. Its first use makes an engine begin the run, which the
+// caller then follows.
 type lightJournal struct{ l *Light }
 
 // engine returns the journal of the engine's attempt.
@@ -134,7 +138,7 @@ func (j lightJournal) engine(ctx context.Context) (engine.Journal, error) {
 	return j.l.attempt.Journal, nil
 }
 
-// asks returns the journal for a question.
+// asks returns the journal in which a question is stored.
 func (j lightJournal) asks(ctx context.Context) (engine.Journal, error) {
 	to, err := j.engine(ctx)
 	if err == nil {
@@ -174,7 +178,7 @@ func keptAs(a engine.Attempt, o agent.Outcome) agent.Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.result = o.Result
-	if o.Whole != nil { // the caller can read it as soon as the journal has the result
+	if o.Whole != nil { // the caller can read the result as soon as the journal has it
 		l.move()
 	}
 	select {
@@ -194,7 +198,7 @@ func keptAs(a engine.Attempt, o agent.Outcome) agent.Outcome {
 	return o
 }
 
-// stored has an engine begin the run of a light call, so that the store knows the run.
+// stored makes an engine begin the run of a light call, so that the run is in the store.
 func stored(ctx context.Context, a engine.Attempt) error {
 	if j, ok := a.Journal.(lightJournal); ok {
 		_, err := j.engine(ctx)

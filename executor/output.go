@@ -16,7 +16,7 @@ func checkOutput(schema json.RawMessage, a *agent.Answered) {
 	}
 	s, err := catalog.NewValueSchema(schema)
 	if err != nil {
-		a.Misfit = err.Error() // it was valid when the run began
+		a.Misfit = err.Error() // not expected, because the schema was valid when the run began
 		return
 	}
 	text := unfenced(a.Message.Text())

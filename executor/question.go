@@ -36,7 +36,7 @@ type questioner struct {
 	run     string
 	attempt *engine.Attempt
 	command *agent.ToolCommand
-	limit   *patience.Limit // of the call; paused while a question is open
+	limit   *patience.Limit // time limit of the call; paused while a question is open
 	caller  *mcp.Caller     // the client that waits for the call; nil if there is none
 
 	mu      sync.Mutex

@@ -223,7 +223,7 @@ func readSample(params json.RawMessage, most int) (*tenon.Request, error) {
 // rates counts the answers to each server within the last minute. The zero value is ready to use.
 type rates struct {
 	mu    sync.Mutex
-	taken map[string][]time.Time // by server, oldest first, at most as many as the limit
+	taken map[string][]time.Time // times of answers by server, oldest first, at most as many as the limit
 }
 
 // take counts an answer. It returns false if the limit is reached.

@@ -34,7 +34,7 @@ type Step struct {
 	x      *Executor
 	tool   *agent.ToolCommand // nil if the step begins another run
 	block  policy.Block
-	key    string          // of the result in the cache
+	key    string          // key of the result in the cache
 	limit  *patience.Limit // of the tool's time
 	parent context.Context // without the limit
 }
@@ -141,7 +141,7 @@ func (x *Executor) doTool(ctx context.Context, run string, a engine.Attempt, emi
 	// This may start the server, which has its own timeout. So do it before the tool's timeout begins.
 	call := pins.Call{Server: c.Server, Remote: c.Remote, New: c.New, By: a.Row.Owner()}
 	if err := x.cfg.Pins.CheckCall(ctx, call); err != nil && parent.Err() == nil {
-		retry := a.Idempotent && tenon.ErrorCode(err) == tenon.CodeUnreachable
+		retry := (a.Idempotent || c.Unsent) && tenon.ErrorCode(err) == tenon.CodeUnreachable
 		return []tenon.Event{x.Failed(a.Step, err, retry, 0)}, nil
 	}
 	if err := x.onlyOnce(ctx, a, c); err != nil {
@@ -204,7 +204,12 @@ func (p plain) Call(ctx context.Context, s *Step) ([]tenon.Event, error) {
 	if err != nil {
 		return x.failureEvent(a, c, maskedError(err, s.block.Redact), took), nil
 	}
-	clean := policy.MaskResult(tenon.VisibleResult(x.cfg.Redactor.Result(r)), s.block.Redact)
+	masked := x.cfg.Redactor.Result(r)
+	shown := tenon.VisibleResult(masked)
+	if caller := mcp.CallerOf(ctx); caller != nil && caller.Original != nil && shown != masked {
+		caller.Original(policy.MaskResult(masked, s.block.Redact))
+	}
+	clean := policy.MaskResult(shown, s.block.Redact)
 	misfit := x.misfit(ctx, run, c, s.block, r)
 	switch {
 	case misfit != "" && s.block.Results == policy.ResultsStrict:

@@ -8,9 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
@@ -28,6 +30,7 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 		return nil, errClosing
 	}
 	defer d.g.calls.Done()
+	judged := d.counts(r.Client)
 	ctx, cancel := untilGone(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(d.g.closed, func() { cancel(tenon.ErrClosing) })()
@@ -38,30 +41,57 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 	if err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", err)
 	}
-	f := &following{door: d, request: r, key: key, caller: d.caller(r)}
-	ctx = mcp.WithCaller(ctx, f.caller)
-	if f.decided, err = d.g.parked.turn(ctx, key); err != nil {
-		return d.answer(r, nil, err)
+	f := &following{door: d, request: r, key: key, caller: d.caller(r), judged: judged}
+	var kept original
+	if f.caller != nil && d.g.current().Service().Info().Config.Gateway.HiddenCharacters == config.HiddenKeep {
+		f.caller.Original = kept.set
 	}
+	ctx = mcp.WithCaller(ctx, f.caller)
+	mine, err := d.g.parked.turn(ctx, key)
+	if err != nil {
+		return d.reply(ctx, r, nil, err)
+	}
+	f.decided = mine.decided
 	defer f.decided()
-	if f.run, err = d.parkedRun(ctx, key); err == nil {
+	if f.run, err = d.parkedRun(ctx, key, mine); err == nil {
 		err = checkState(r.State, f.run)
 	}
 	defer func() { f.release() }()
 	if err == nil && f.run == "" {
 		result, moved, err := f.begin(ctx)
 		if !moved {
-			return d.answer(r, result, err)
+			return d.reply(ctx, r, kept.of(result), err)
 		}
 	} else {
 		f.decided()
 		f.follows(f.run)
+		f.bring(ctx)
 	}
 	if err != nil {
-		return d.answer(r, nil, err)
+		return d.reply(ctx, r, nil, err)
 	}
 	result, err := f.follow(ctx)
-	return d.answer(r, result, err)
+	return d.reply(ctx, r, kept.of(result), err)
+}
+
+// original is the result of a call with its hidden characters.
+type original struct{ last atomic.Pointer[tenon.Result] }
+
+func (o *original) set(r *tenon.Result) { o.last.Store(r) }
+
+// of returns the original of a delivered result. It returns the delivered result itself if this is not exactly the
+// escaped form of the original: the result may be shortened or refused, or be of another call in the same run.
+func (o *original) of(delivered *tenon.Result) *tenon.Result {
+	r := o.last.Load()
+	if r == nil || delivered == nil {
+		return delivered
+	}
+	escaped, err := tenon.VisibleResult(r).MarshalJSON()
+	sent, err2 := delivered.MarshalJSON()
+	if err != nil || err2 != nil || !bytes.Equal(escaped, sent) {
+		return delivered
+	}
+	return r
 }
 
 // begin begins the call. If the call ends without becoming a run, begin returns its result. Otherwise moved is true,
@@ -81,6 +111,9 @@ func (f *following) begin(ctx context.Context) (result *tenon.Result, moved bool
 		f.decided()
 	}
 	result, moved, err = call.Wait(ctx)
+	if !moved {
+		f.judged(verdictOf(err))
+	}
 	switch {
 	case moved || ctx.Err() == nil:
 	case isClosing(ctx):
@@ -90,6 +123,22 @@ func (f *following) begin(ctx context.Context) (result *tenon.Result, moved bool
 		_ = call.Cancel(context.WithoutCancel(ctx), "the client gave up")
 	}
 	return result, moved, err
+}
+
+// bring gives the credentials of the request to the parked run of an equal call. They may have expired in the meantime,
+// or been lost in a restart.
+func (f *following) bring(ctx context.Context) {
+	credentials, _ := ctx.Value(brought{}).(host.Credentials)
+	if f.run == "" || len(credentials) == 0 {
+		return
+	}
+	h := f.g.current()
+	if row, err := h.Runs().Get(ctx, f.run); err == nil && row.State.Ended() {
+		return // nothing would ever release them
+	}
+	if err := h.Service().Callers().SetCredentials(ctx, f.run, credentials); err != nil {
+		h.Service().Info().Logger.Info("a parked call lacks credentials", "run", f.run, "error", err)
+	}
 }
 
 // follows sets the run of the call. Until release, questions and log messages of servers during that run go to this
@@ -231,6 +280,7 @@ type following struct {
 	after   uint64
 	asked   map[string]bool // ids of the parts of questions that were sent to this client; none is sent twice
 	caller  *mcp.Caller
+	judged  func(tenon.Verdict) // counts the first verdict about the call
 
 	mu   sync.Mutex
 	last float64 // the latest progress that was sent
@@ -284,6 +334,9 @@ func (f *following) giveUp(ctx context.Context) {
 // read reads the events of the run until it ends or waits.
 func (f *following) read(ctx context.Context, h *host.Host) (result *tenon.Result, waits bool, err error) {
 	for e, err := range h.Runs().Events(ctx, f.run, f.after) {
+		if tenon.ErrorCode(err) == tenon.CodeNotFound { // the run, not the tool
+			err = tenon.Errorf(tenon.CodeInternal, "the call is not in the journal any more: %w", err)
+		}
 		if err != nil {
 			return nil, false, err
 		}
@@ -294,7 +347,12 @@ func (f *following) read(ctx context.Context, h *host.Host) (result *tenon.Resul
 				f.progress(p.Progress, p.Total, p.Message)
 			}
 		case agent.EventDecided:
-			if d, err := view.Try[agent.Decision](e); err == nil && d.Verdict != tenon.Ask {
+			d, err := view.Try[agent.Decision](e)
+			if err != nil {
+				break
+			}
+			f.judged(d.Verdict)
+			if d.Verdict != tenon.Ask {
 				f.decided()
 			}
 		case agent.EventResult:
@@ -303,7 +361,7 @@ func (f *following) read(ctx context.Context, h *host.Host) (result *tenon.Resul
 				return nil, false, err
 			}
 			result = o.Result
-		case tenon.EventQuestion: // of a server, during a call
+		case tenon.EventQuestion: // a server asks during a call
 			moved, stop, err := f.asks(ctx, e)
 			defer stop()
 			if moved || err != nil {

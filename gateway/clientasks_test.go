@@ -14,17 +14,17 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// asksClients offers the server everything that the client of a call declared.
+// asksClients permits the server to ask everything that the client of a call supports.
 const asksClients = "elicitation: client, sampling: client, client_roots: true"
 
-// Requests of servers for a model's answer.
+// Requests of a server for an answer of the client's model.
 const (
 	sampleParams = `{"messages":[{"role":"user","content":{"type":"text","text":"Capital of France?"}}],"maxTokens":9}`
 	sampleAnswer = `{"role":"assistant","model":"the client's","content":{"type":"text","text":"Paris"}}`
 	clientRoots  = `{"roots":[{"uri":"file:///home/ann"}]}`
 )
 
-// declares lets a client answer what servers ask.
+// declares configures a client that answers the questions of servers.
 func declares(cfg *mcp.ClientConfig) {
 	cfg.Answers = mcp.Answers{Form: true, Sampling: true, Roots: []mcp.Root{{URI: "file:///home/ann"}}}
 }
@@ -40,7 +40,7 @@ func answersAll(_ context.Context, method string, _ json.RawMessage) (json.RawMe
 	return json.RawMessage(`{"action":"accept","content":{"name":"Ann"}}`), nil
 }
 
-// curious is a tool whose server asks three things at once, and says what it got.
+// curious is a tool whose server asks three questions at once, and returns the answers.
 var curious = mcp.ServerTool{Definition: json.RawMessage(`{"name":"curious","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`),
 	Call: func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 		asked := map[string][2]string{"who": {mcp.MethodElicit, nameRequest}, "model": {mcp.MethodSample, sampleParams}, "roots": {mcp.MethodRoots, `{}`}}
@@ -73,13 +73,13 @@ var curious = mcp.ServerTool{Definition: json.RawMessage(`{"name":"curious","inp
 		return tenon.EventData(map[string]any{"content": []any{map[string]any{"type": "text", "text": string(tenon.EventData(got))}}}), nil
 	}}
 
-// upstreamAsking is a configuration with one server that may ask clients.
+// upstreamAsking returns a configuration with one server that may ask clients.
 func upstreamAsking(u *upstream) string {
 	return "servers: {up: {url: '" + u.url + "', " + asksClients + "}}\n"
 }
 
-// TestGW_17_SamplingByClient holds that a client that declares sampling, roots and elicitation answers the server
-// itself, in all combinations of eras, and that a client without them is not asked.
+// TestGW_17_SamplingByClient checks that a client that declares sampling, roots and elicitation answers the server's
+// questions itself, in all combinations of protocol eras. A client without these capabilities is not asked.
 func TestGW_17_SamplingByClient(t *testing.T) {
 	for upstreamEra, cfg := range upstreams {
 		u := serveUpstream(t, cfg, curious)
@@ -109,7 +109,7 @@ func TestGW_17_SamplingByClient(t *testing.T) {
 	}
 }
 
-// TestGW_18_PromptAsks holds that a server that asks during prompts/get gets the answer of the client, in all
+// TestGW_18_PromptAsks checks that a server that asks a question during prompts/get gets the client's answer, in all
 // combinations of eras.
 func TestGW_18_PromptAsks(t *testing.T) {
 	for upstreamEra, cfg := range upstreams {
@@ -164,8 +164,8 @@ func TestGW_18_PromptAsks(t *testing.T) {
 	}
 }
 
-// TestGW_15_ResourceSubscriptions holds that updates of a resource reach the clients that subscribed to it and may read
-// it, in all combinations of eras, and that a subscription ends at the server with its last client.
+// TestGW_15_ResourceSubscriptions checks that updates of a resource reach the clients that have subscribed to it and
+// may read it, in all combinations of eras. The subscription at the server ends with its last client.
 func TestGW_15_ResourceSubscriptions(t *testing.T) {
 	for upstreamEra, cfg := range upstreams {
 		began, ended := make(chan string, 8), make(chan string, 8)
@@ -233,8 +233,8 @@ policy:
 	}
 }
 
-// TestGW_19_LogsReachTheCaller holds that log messages of a server reach the client whose call is under way, from the
-// level that it asked for, and nobody else.
+// TestGW_19_LogsReachTheCaller checks that log messages of a server reach only the client whose call is in progress,
+// from the log level that it has set.
 func TestGW_19_LogsReachTheCaller(t *testing.T) {
 	noisy := mcp.ServerTool{Definition: json.RawMessage(`{"name":"noisy","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`),
 		Call: func(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {

@@ -54,7 +54,7 @@ type clientQuestion struct {
 
 // questionPart contains the pending decision of one step, as requests to the client.
 type questionPart struct {
-	id       string // of the step and the time since when it waits
+	id       string // made of the step and the time since when it waits
 	step     string
 	approval bool // the client decides whether the call may be made; otherwise it answers a server
 	requests []clientRequest

@@ -18,7 +18,7 @@ import (
 // nameRequest asks for a name.
 const nameRequest = `{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}`
 
-// greeter is a tool whose server asks for a name, in the form of its era.
+// greeter is a tool whose server asks for a name, in the form that its protocol era has.
 func greeter(calls *atomic.Int32) mcp.ServerTool {
 	return mcp.ServerTool{Definition: json.RawMessage(`{"name":"hello","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`),
 		Call: func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
@@ -38,7 +38,7 @@ func greeter(calls *atomic.Int32) mcp.ServerTool {
 		}}
 }
 
-// dialog answers the elicitations of a call, in either era, and counts them.
+// dialog answers the elicitations of a call in either protocol era, and counts them.
 type dialog struct {
 	answer string
 	asked  atomic.Int32
@@ -51,7 +51,7 @@ func (d *dialog) ask(_ context.Context, method string, params json.RawMessage) (
 	return json.RawMessage(d.answer), nil
 }
 
-// call calls a tool and answers what the server asks.
+// call calls a tool and answers the questions of the server.
 func (d *dialog) call(t *testing.T, c *mcp.Client, tool, args string) *tenon.Result {
 	t.Helper()
 	return callAnswering(t, c, tenon.Call{Tool: tool, Arguments: json.RawMessage(args), Ask: d.ask})
@@ -80,11 +80,11 @@ func callAnswering(t *testing.T, c *mcp.Client, call tenon.Call) *tenon.Result {
 	return nil
 }
 
-// elicits lets a client answer forms.
+// elicits configures a client that answers forms.
 func elicits(cfg *mcp.ClientConfig) { cfg.Answers = mcp.Answers{Form: true} }
 
-// TestGW_16_18_ElicitationPasses holds that a server's question reaches the client that called, in the form of the
-// client's era, in all four combinations, and that the answer reaches the server once.
+// TestGW_16_18_ElicitationPasses checks that a server's question reaches the client that made the call, in the form of
+// the client's era, and that the answer reaches the server once. It tries all four combinations of eras.
 func TestGW_16_18_ElicitationPasses(t *testing.T) {
 	for of, up := range upstreams {
 		var calls atomic.Int32
@@ -105,8 +105,8 @@ func TestGW_16_18_ElicitationPasses(t *testing.T) {
 	}
 }
 
-// TestGW_27_ApproveClient holds that a client decides about its calls only at an endpoint that says so, and only if it
-// accepts and allows.
+// TestGW_27_ApproveClient checks when a client can approve its own calls: only at an endpoint with approve: client, and
+// only if it accepts the form with the decision "allow".
 func TestGW_27_ApproveClient(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})
 	w := open(t, upstreamConfig(u, "gateway: {park: 200ms, endpoints: {mine: {approve: client}, other: {}}}"), gateway.Config{})
@@ -125,7 +125,7 @@ func TestGW_27_ApproveClient(t *testing.T) {
 		} {
 			t.Run(name+", "+tt.what, func(t *testing.T) {
 				u.writes.Store(0)
-				number++ // an equal call would get the result of the one before
+				number++ // the number makes the calls different: an equal call would get the result of an earlier one
 				d := &dialog{answer: tt.answer}
 				there := world{url: w.url + tt.path}
 				r := d.call(t, there.client(t, era, ownToken, elicits), "write", fmt.Sprintf(`{"n":%d}`, number))
@@ -140,7 +140,8 @@ func TestGW_27_ApproveClient(t *testing.T) {
 	}
 }
 
-// TestGW_18_ForgedRequestState holds that answers with a forged, foreign or replayed state are refused.
+// TestGW_18_ForgedRequestState checks that an answer is refused if its request state is forged, belongs to another
+// call, or was already used.
 func TestGW_18_ForgedRequestState(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})
 	w := open(t, upstreamConfig(u, "gateway: {endpoints: {mine: {approve: client}}}"), gateway.Config{})

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// endpoints are virtual servers, and shaped tools.
+// endpoints is a configuration with virtual servers and changed tools.
 const endpoints = `
 tools:
   say: {server: up, remote_name: echo, description: says it}
@@ -34,8 +34,8 @@ steps:
   - {id: one, tool: echo, server: up}
 `
 
-// TestGW_6_8_31_VirtualServers holds that an endpoint has the tools that its entry selects, shaped as in the catalog, and
-// calls no others. A workflow is a tool.
+// TestGW_6_8_31_VirtualServers checks that an endpoint lists the tools that its entry selects, with the changes of the
+// catalog, and calls no others. A workflow can be a tool, too.
 func TestGW_6_8_31_VirtualServers(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})
 	w := openWith(t, "servers: {up: {url: '"+u.url+"', transform: [{set_params: {text: fixed}}]}}\n"+endpoints, map[string]string{"steps.yaml": steps})
@@ -67,8 +67,8 @@ func TestGW_6_8_31_VirtualServers(t *testing.T) {
 	}
 }
 
-// TestGW_5_20_DeadServerKeepsItsTools holds that a server which cannot be reached neither empties the list nor hides its tools: they are
-// listed as last known, and marked.
+// TestGW_5_20_DeadServerKeepsItsTools checks that a server that cannot be reached neither empties the list nor loses
+// its tools. They are listed as they were last known, with a mark.
 func TestGW_5_20_DeadServerKeepsItsTools(t *testing.T) {
 	u, dead := serveUpstream(t, mcp.ServerConfig{}), serveUpstream(t, mcp.ServerConfig{}, mcp.ServerTool{
 		Definition: json.RawMessage(`{"name":"lost","inputSchema":{"type":"object"}}`),
@@ -93,4 +93,29 @@ func TestGW_5_20_DeadServerKeepsItsTools(t *testing.T) {
 			t.Errorf("%s is marked: %v", tool.Remote, marked)
 		}
 	}
+}
+
+// TestGW_14_InstructionsChange checks that an endpoint whose description was changed has the new one after a reload,
+// also for a principal that used the endpoint before.
+func TestGW_14_InstructionsChange(t *testing.T) {
+	u := serveUpstream(t, mcp.ServerConfig{})
+	endpoint := func(about string) string {
+		return upstreamConfig(u, "gateway: {endpoints: {few: {description: "+about+", tools: [write]}}}")
+	}
+	w := open(t, endpoint("Before"), gateway.Config{})
+	at := world{url: w.url + "/few"}
+	for name, era := range eras {
+		if got := at.client(t, era, ownToken).Info().Instructions; got != "Before" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	w2 := &world{home: w.home + "2"}
+	w2.start(t, endpoint("After"), gateway.Config{})
+	w.gate.Use(w2.host)
+	for name, era := range eras {
+		if got := at.client(t, era, ownToken).Info().Instructions; got != "After" {
+			t.Errorf("%s, after the reload: %q", name, got)
+		}
+	}
+	w.gate.Use(w.host)
 }

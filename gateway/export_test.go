@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"github.com/tenonhq/tenon"
 )
 
-// Followers counts the clients that wait for parked calls.
+// Followers counts the clients that wait for calls that need an approval.
 func Followers(g *Gateway) (n int) {
 	g.parked.mu.Lock()
 	defer g.parked.mu.Unlock()
@@ -18,10 +19,14 @@ func Followers(g *Gateway) (n int) {
 	return n
 }
 
-// MaxLists is the largest number of kept lists.
+// SetSignInTime makes links for sign-ins expire by another clock.
+func SetSignInTime(g *Gateway, now func() time.Time) { g.signIns.now = now }
+
+// MaxLists is the largest number of cached lists of tools.
 const MaxLists = maxLists
 
-// FindsKeptList reports whether a list that anna got is found for something that differs: the values that are not zero.
+// FindsKeptList caches a list for the principal anna. It reports whether a request that differs from the first one in
+// the given values finds this list. Zero values do not differ.
 func FindsKeptList(who tenon.Principal, endpoint, rules string, masks int, snapshot bool, down string) bool {
 	var l lists
 	l.keep(doorKey{who: "anna"}, &keptList{state: listState{snapshot: new(int)}})
@@ -37,7 +42,8 @@ func FindsKeptList(who tenon.Principal, endpoint, rules string, masks int, snaps
 	return l.find(doorKey{cmp.Or(who, "anna"), endpoint}, state, lost) != nil
 }
 
-// KeepLists keeps the lists of n principals and returns how many are kept then, and whether the first and the last are.
+// KeepLists caches the lists of n principals. It returns how many are still cached then, and whether the first and the
+// last one are.
 func KeepLists(n int) (kept int, first, last bool) {
 	var l lists
 	key := func(i int) doorKey { return doorKey{who: tenon.Principal(strconv.Itoa(i))} }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +52,8 @@ type Gateway struct {
 	parked   parked
 	asking   asking
 	lists    lists
+	clients  clients
+	signIns  signIns
 
 	mu      sync.Mutex
 	host    *host.Host
@@ -74,6 +75,7 @@ type door struct {
 	server *mcp.Server
 	http   http.Handler
 	used   time.Time // under the gateway's lock
+	users  int       // requests and streams under way; under the gateway's lock
 
 	recovered sync.Once // for the calls that waited when an earlier process ended
 
@@ -121,11 +123,13 @@ func (g *Gateway) Close() error {
 // Use replaces the host, for example after a reload of the configuration. Clients are notified that the lists may have
 // changed.
 func (g *Gateway) Use(h *host.Host) {
+	endpoints := h.Service().Info().Config.Gateway.Endpoints
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.host = h
 	g.lists.clear()
 	for _, d := range g.doors {
+		d.server.SetInstructions(endpoints[d.key.endpoint].Description)
 		for _, list := range []string{"tools", "prompts", "resources"} {
 			d.server.ListChanged(list)
 		}
@@ -166,7 +170,9 @@ func (g *Gateway) ServeMCP(w http.ResponseWriter, r *http.Request, body []byte, 
 		http.Error(w, err.Error(), status)
 		return
 	}
-	r = r.WithContext(context.WithValue(r.Context(), brought{}, credentials))
+	defer g.release(d)
+	ctx := context.WithValue(r.Context(), brought{}, credentials)
+	r = r.WithContext(context.WithValue(ctx, originKey{}, g.origin(r)))
 	if r.Method == http.MethodPost {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	}
@@ -180,13 +186,14 @@ func (g *Gateway) Serve(ctx context.Context, stream jsonrpc.Stream, who tenon.Pr
 	if err != nil {
 		return err
 	}
+	defer g.release(d)
 	if err := d.server.Serve(ctx, stream); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 		return err
 	}
 	return nil // the client has ended the stream, as it should
 }
 
-// door returns the server of a principal at an endpoint. Errors: not_found.
+// door returns the server of a principal at an endpoint. The caller must release it after use. Errors: not_found.
 func (g *Gateway) door(who tenon.Principal, endpoint string) (*door, error) {
 	key := doorKey{cmp.Or(who, tenon.PrincipalLocal), endpoint}
 	about, err := endpointOf(g.current(), endpoint)
@@ -196,44 +203,49 @@ func (g *Gateway) door(who tenon.Principal, endpoint string) (*door, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if d := g.doors[key]; d != nil {
-		d.used = time.Now()
+		d.users++
 		return d, nil
 	}
 	for len(g.doors) >= maxDoors {
-		var oldest *door
-		for _, d := range g.doors {
-			if oldest == nil || d.used.Before(oldest.used) {
-				oldest = d
-			}
-		}
-		delete(g.doors, oldest.key)
+		delete(g.doors, oldest(g.doors).key)
 	}
-	d := &door{g: g, key: key, used: time.Now()}
+	d := &door{g: g, key: key, users: 1}
 	d.server, err = mcp.NewServer(mcp.ServerConfig{Name: g.cfg.Name, Version: g.cfg.Version, Source: searching{d},
 		Private: true, Offers: d.offers, Completions: true, Watch: d.watch, Observe: d.observe,
+		Joined: d.joined, Seen: d.seenClient, Left: d.left,
+		Extensions: []string{mcp.ExtensionTasks}, QuietTasks: true, Extra: d.extra,
 		Instructions: about.Description, PageSize: pageSize, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
-	d.http = d.server.HTTP(mcp.HTTPConfig{Admitted: true, Strict: true, MaxBody: maxBody, SessionIdle: sessionIdle})
+	d.http = d.server.HTTP(mcp.HTTPConfig{Admitted: true, Strict: true, MaxBody: maxBody, SessionIdle: sessionIdle,
+		Sessionless: true}) // claude.ai does not send its session back; a door has one principal anyway
 	g.doors[key] = d
 	return d, nil
 }
 
-// maxBody bounds a request in bytes; the surface before the gateway has the same bound.
-const maxBody = 16 << 20
-
-// Principals returns the principals that have used the gateway, sorted.
-func (g *Gateway) Principals() []tenon.Principal {
+// release ends a use of a door.
+func (g *Gateway) release(d *door) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var list []tenon.Principal
-	for k := range g.doors {
-		list = append(list, k.who)
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	d.users--
+	d.used = time.Now()
 }
+
+// oldest returns the door that is unused for the longest time. A door with a client, such as one with an open stream,
+// is chosen only if all have clients: its clients are not notified of changes any more.
+func oldest(doors map[doorKey]*door) (found *door) {
+	for _, d := range doors {
+		if found == nil || d.users == 0 && found.users > 0 ||
+			(d.users == 0) == (found.users == 0) && d.used.Before(found.used) {
+			found = d
+		}
+	}
+	return found
+}
+
+// maxBody bounds a request in bytes; the surface before the gateway has the same bound.
+const maxBody = 16 << 20
 
 // endpointOf returns an entry of gateway.endpoints. The name "" is the endpoint with all tools. Errors: not_found.
 func endpointOf(h *host.Host, name string) (config.Endpoint, error) {

@@ -28,7 +28,7 @@ func (w *world) waiting(t *testing.T, n int) (list []host.Approval) {
 	return list
 }
 
-// decide decides what a run waits for.
+// decide decides about the call that a run waits for.
 func (w *world) decide(t *testing.T, run string, v tenon.Verdict) {
 	t.Helper()
 	if _, _, err := w.host.Approvals().Decide(t.Context(), run, "1.0", agent.Ruling{Verdict: v, By: "the test"}); err != nil {
@@ -46,7 +46,7 @@ func (w *world) runs(t *testing.T) []tenon.Run {
 	return list
 }
 
-// post sends a message to the gateway without a client.
+// post sends a message to the gateway directly, without an MCP client.
 func (w *world) post(t *testing.T, token, body string, header ...string) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url, strings.NewReader(body))
@@ -73,7 +73,7 @@ func (w *world) post(t *testing.T, token, body string, header ...string) (int, h
 	return res.StatusCode, res.Header, string(b)
 }
 
-// waitingNow returns the approvals that wait at the moment.
+// waitingNow returns the approvals that wait at this moment.
 func (w *world) waitingNow(t *testing.T) []host.Approval {
 	t.Helper()
 	list, err := w.host.Approvals().List(t.Context(), "")

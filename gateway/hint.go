@@ -40,7 +40,7 @@ func (d *door) hint(h *host.Host, list string, of []*servers.Server) mcp.Hint {
 func (d searching) Hint(context.Context) mcp.Hint {
 	h := d.g.current()
 	var of []*servers.Server
-	for _, s := range h.Service().Connections() {
+	for _, s := range connections(h) {
 		if s.Status().State != servers.StateDisabled {
 			of = append(of, s)
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// hinting is a server whose lists and resource have hints.
+// hinting is a server that sends cache hints with its lists and its resource.
 type hinting struct {
 	name  string
-	hints string // the members of its answers; empty: none
+	hints string // members of the server's answers; "" for no hints
 	hint  mcp.Hint
 }
 
@@ -50,7 +50,7 @@ func (s hinting) offers(_ context.Context, method string, _ json.RawMessage) (js
 	return nil, nil
 }
 
-// serveHints serves a server with a hint, or without one, and returns its entry in a configuration.
+// serveHints starts a server, with cache hints if scope is not empty, and returns its entry in a configuration.
 func serveHints(t *testing.T, name string, ttl time.Duration, scope, more string) string {
 	t.Helper()
 	s := hinting{name: name, hint: mcp.Hint{TTL: ttl, Public: scope == "public"}}
@@ -66,8 +66,8 @@ func serveHints(t *testing.T, name string, ttl time.Duration, scope, more string
 	return name + ": {url: '" + web.URL + "'" + more + "}"
 }
 
-// TestGW_29_Hints holds that the hints of lists and resources are the least of the servers' and of the rules', and that
-// what depends on the principal is private.
+// TestGW_29_Hints checks the cache hints of lists and resources. The lifetime is the shortest of the servers' hints and
+// of the rules. A list that depends on the principal is private.
 func TestGW_29_Hints(t *testing.T) {
 	const principal = "policy: {rules: [{when: 'tool.remote_name == \"x\" && principal == \"eve\"', verdict: deny}]}"
 	const hour = time.Hour

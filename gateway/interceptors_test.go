@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// stamped is a toolset whose calls and results a Go program changes.
+// stamped is a toolset in which a Go program changes calls and results.
 type stamped struct {
 	tenon.Toolset
 	seen func(c tenon.Call)
@@ -34,9 +34,9 @@ func (s stamped) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) 
 	return &changed, nil
 }
 
-// TestGW_23_Interceptors holds that a toolset which a Go program wraps around a server sees the calls of the gateway's
-// clients, and that clients get its results and its refusals: for calls that are sent before they are stored, and for
-// calls that a budget counts.
+// TestGW_23_Interceptors checks that a Go program that wraps a server's toolset sees the calls of the gateway's
+// clients, and that clients get its results and its refusals. This holds for calls that are sent before they are
+// stored, and for calls that a budget counts.
 func TestGW_23_Interceptors(t *testing.T) {
 	for kind, more := range map[string]string{"light": "", "counted": "budgets: {principal: {tool_calls: 100}}"} {
 		u := serveUpstream(t, mcp.ServerConfig{})
@@ -75,8 +75,8 @@ func TestGW_23_Interceptors(t *testing.T) {
 	}
 }
 
-// TestGW_32_ChangedTools holds that a server whose tool has changed since its first use offers and runs nothing to
-// clients, and that they have its tools again after the owner has accepted them.
+// TestGW_32_ChangedTools checks that a server whose tool has changed since its first use offers no tools to clients and
+// gets no calls. After the owner has accepted the change, clients have its tools again.
 func TestGW_32_ChangedTools(t *testing.T) {
 	for name, era := range eras {
 		t.Run(name, func(t *testing.T) {

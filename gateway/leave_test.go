@@ -15,8 +15,8 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestGW_27_ResultOfAClientThatLeft holds that the result of an approved call waits for an equal call if its client
-// left without a cancellation, whether it left while the call waited or while it was under way.
+// TestGW_27_ResultOfAClientThatLeft checks that the result of an approved call is kept for an equal call if the client
+// has disconnected without a cancellation. The client may have left while the call waited or while it was made.
 func TestGW_27_ResultOfAClientThatLeft(t *testing.T) {
 	for name, waiting := range map[string]bool{"while it waited": true, "while it was under way": false} {
 		t.Run(name, func(t *testing.T) {
@@ -59,10 +59,10 @@ func TestGW_27_ResultOfAClientThatLeft(t *testing.T) {
 	}
 }
 
-// slowCall is a call of [blockingTool] in a legacy session.
+// slowCall is a request in a legacy session that calls the tool of [blockingTool].
 const slowCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow","arguments":{}}}`
 
-// session begins a legacy session, and returns the header of its requests.
+// session begins a legacy session, and returns the headers for its requests.
 func (w *world) session(t *testing.T) http.Header {
 	t.Helper()
 	_, got, body := w.post(t, ownToken, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{`+
@@ -75,8 +75,8 @@ func (w *world) session(t *testing.T) http.Header {
 		"Authorization": {"Bearer " + ownToken}, "Mcp-Session-Id": {id}}
 }
 
-// TestGW_19_DrainLetsCallsEnd holds that a gateway which stops lets calls under way end, answers parked calls at once,
-// and begins no others.
+// TestGW_19_DrainLetsCallsEnd checks a gateway that is being stopped: calls in progress may end, calls that wait for
+// approval are answered at once, and new calls are refused.
 func TestGW_19_DrainLetsCallsEnd(t *testing.T) {
 	for name, era := range eras {
 		t.Run(name, func(t *testing.T) {

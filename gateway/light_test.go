@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// spacedResult has blanks, escapes, numbers and members that a decoder would write in another way.
+// spacedResult has blanks, escapes, numbers and members that would change if it were decoded and encoded again.
 const spacedResult = `{ "content" : [ {"type":"text", "text":"A\/b \u00e9" , "x" : 1.50e0} ], "token": "t-0\u0031" ,` +
 	` "structuredContent":{ "b":1,"a":9007199254740993 } ,"vendor" :null  }`
 
@@ -39,9 +39,9 @@ func (w *world) kinds(t *testing.T, run string) (kinds []string, events []tenon.
 	return kinds, events
 }
 
-// TestGW_2_3_4_ResultBytesPass holds that the bytes of a result reach the client unchanged, over both transports and in
-// all combinations of eras. Only the member that says the type of a modern result is added or taken out. A rule that
-// masks a member changes that member only.
+// TestGW_2_3_4_ResultBytesPass checks that the bytes of a result reach the client unchanged, over both transports and
+// in all combinations of eras. Only the member with the type of a modern result is added or removed. A rule that masks
+// a member changes only this member.
 func TestGW_2_3_4_ResultBytesPass(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -76,7 +76,7 @@ func TestGW_2_3_4_ResultBytesPass(t *testing.T) {
 	}
 }
 
-// blockingTool waits for its channel, or the end of its call, and counts its calls.
+// blockingTool returns a tool that waits for a channel, or for the end of its call, and counts its calls.
 func blockingTool(calls *atomic.Int32, began chan<- struct{}, end <-chan struct{}) mcp.ServerTool {
 	return mcp.ServerTool{
 		Definition: json.RawMessage(`{"name":"slow","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`),
@@ -92,8 +92,8 @@ func blockingTool(calls *atomic.Int32, began chan<- struct{}, end <-chan struct{
 		}}
 }
 
-// TestGW_25_CallUnderWayIsJournaled holds that a call which lasts is in the journal while it is under way, as one that
-// is not repeated, and that its client still gets the bytes of its result.
+// TestGW_25_CallUnderWayIsJournaled checks that a slow call is in the journal while it is in progress, marked as one
+// that must not be repeated. Its client still gets the original bytes of the result.
 func TestGW_25_CallUnderWayIsJournaled(t *testing.T) {
 	var calls atomic.Int32
 	began, end := make(chan struct{}, 2), make(chan struct{})
@@ -129,8 +129,8 @@ func TestGW_25_CallUnderWayIsJournaled(t *testing.T) {
 	}
 }
 
-// TestGW_25_StoppedInFlightIsUnknown holds that a call whose host stops while it is under way ends as unknown in the
-// next process, although its tool only reads, and is not made again.
+// TestGW_25_StoppedInFlightIsUnknown stops the host during a call. In the next process the call ends as unknown and is
+// not made again, although its tool only reads.
 func TestGW_25_StoppedInFlightIsUnknown(t *testing.T) {
 	var calls atomic.Int32
 	began := make(chan struct{}, 2)
@@ -151,7 +151,7 @@ func TestGW_25_StoppedInFlightIsUnknown(t *testing.T) {
 	}
 }
 
-// TestGW_25_StopStoresCalls holds that calls which have ended are stored when the host closes, in one run each.
+// TestGW_25_StopStoresCalls checks that calls that have ended are stored when the host closes, each in a separate run.
 func TestGW_25_StopStoresCalls(t *testing.T) {
 	text := upstreamConfig(serveUpstream(t, mcp.ServerConfig{}), rules)
 	w := open(t, text, gateway.Config{})
@@ -177,7 +177,8 @@ func TestGW_25_StopStoresCalls(t *testing.T) {
 	}
 }
 
-// TestGW_25_LargeResultByDigest holds that the journal has the digest of a large result, which the client gets whole.
+// TestGW_25_LargeResultByDigest checks that the journal contains only the digest of a large result. The client gets the
+// whole result.
 func TestGW_25_LargeResultByDigest(t *testing.T) {
 	large := `{"content":[{"type":"text","text":"` + strings.Repeat("0123456789", 10_000) + `"}]}`
 	w := open(t, upstreamConfig(serveUpstream(t, mcp.ServerConfig{NoModern: true}, mcp.ServerTool{
@@ -198,8 +199,8 @@ func TestGW_25_LargeResultByDigest(t *testing.T) {
 	}
 }
 
-// TestGW_24_28_RateAndCacheHoldForClients holds that the rate of a tool refuses calls that are journaled afterwards, and
-// that equal calls share a kept result.
+// TestGW_24_28_RateAndCacheHoldForClients checks that rate limits also apply to calls that are stored after they are
+// sent, and that equal calls share a cached result.
 func TestGW_24_28_RateAndCacheHoldForClients(t *testing.T) {
 	var calls atomic.Int32
 	began, end := make(chan struct{}, 9), make(chan struct{})

@@ -14,7 +14,7 @@ import (
 // longText is the result of the tool long.
 var longText = strings.Repeat("0123456789", 1000)
 
-// longTools answer with longText, one of them structured too.
+// longTools are tools that return longText; one of them also returns it as structured content.
 func longTools() []mcp.ServerTool {
 	answer := func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
 		return json.RawMessage(`{"content":[{"type":"text","text":"` + longText + `"}],"structuredContent":{"a":1}}`), nil
@@ -25,8 +25,9 @@ func longTools() []mcp.ServerTool {
 	}
 }
 
-// TestGW_30_ResultLimits holds that a configured limit of results holds for clients, whose principal, and nobody else,
-// reads the rest as a resource. The default limits are for tenon's own models.
+// TestGW_30_ResultLimits checks that a configured limit for results applies to clients. The client's principal can read
+// the rest as a resource; others cannot. The default limits do not apply, because they are meant for tenon's own
+// models.
 func TestGW_30_ResultLimits(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{}, longTools()...)
 	for _, tt := range []struct {
@@ -73,8 +74,8 @@ func TestGW_30_ResultLimits(t *testing.T) {
 	}
 }
 
-// TestGW_7_BudgetsAndMaxCalls holds that budgets and max_calls of a session count the calls of a principal over
-// sessions and restarts, and those of nobody else.
+// TestGW_7_BudgetsAndMaxCalls checks that budgets and max_calls of a session count all calls of a principal, over
+// several connections and restarts, and no calls of others.
 func TestGW_7_BudgetsAndMaxCalls(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})
 	for _, tt := range []struct{ name, config, says string }{

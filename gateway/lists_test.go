@@ -21,8 +21,8 @@ func raws(tools []tenon.Tool) string {
 	return b.String()
 }
 
-// TestGW_7_KeptListsAreOfOnePrincipal holds that a principal never gets the list of another one, in whatever order
-// they list the tools, at one endpoint or at several, and that lists stay as they are.
+// TestGW_7_KeptListsAreOfOnePrincipal checks that cached lists of tools are separate: a principal never gets the list
+// of another one, in whatever order they list the tools, at one endpoint or at several.
 func TestGW_7_KeptListsAreOfOnePrincipal(t *testing.T) {
 	w := open(t, upstreamConfig(serveUpstream(t, mcp.ServerConfig{}), rules+"gateway: {endpoints: {few: {tools: [secret, write]}}}"),
 		gateway.Config{})
@@ -43,8 +43,8 @@ func TestGW_7_KeptListsAreOfOnePrincipal(t *testing.T) {
 	}
 }
 
-// TestGW_14_KeptListsChangeAtOnce holds that a kept list is not used any more once the rules, the host, the tools of a
-// server or the secrets are others.
+// TestGW_14_KeptListsChangeAtOnce checks that a cached list is no longer used when the rules, the host, the tools of a
+// server or the secrets change.
 func TestGW_14_KeptListsChangeAtOnce(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})
 	text := upstreamConfig(u, rules)
@@ -81,7 +81,7 @@ func TestGW_14_KeptListsChangeAtOnce(t *testing.T) {
 	}
 }
 
-// TestGW_7_KeptLists holds when a kept list is found, and what is dropped first.
+// TestGW_7_KeptLists checks when a cached list is found, and that the oldest list is dropped first.
 func TestGW_7_KeptLists(t *testing.T) {
 	for _, tt := range []struct {
 		name                  string

@@ -18,10 +18,10 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// publicURL is the address of the gateway for clients in tests of OAuth.
+// publicURL is the URL of the gateway as clients see it, in tests of OAuth.
 const publicURL = "https://tools.example.com"
 
-// oauthConfig is a configuration that accepts tokens of issuers, with the endpoint coding, which needs a scope.
+// oauthConfig returns a configuration that accepts access tokens of the issuers. Its endpoint coding requires a scope.
 func oauthConfig(u *upstream, more string, issuers ...*authserver.Issuer) string {
 	var list []string
 	for _, i := range issuers {
@@ -49,7 +49,7 @@ func (w *world) ask(t *testing.T, path, token string) (int, http.Header, string)
 		"Mcp-Method", "tools/list", "MCP-Protocol-Version", "2026-07-28")
 }
 
-// get reads a document next to the gateway.
+// get reads a document that is served next to the gateway.
 func (w *world) get(t *testing.T, path string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(w.url, "/mcp")+path, nil)
@@ -68,7 +68,7 @@ func (w *world) get(t *testing.T, path string) (int, string) {
 	return res.StatusCode, string(b)
 }
 
-// TestGW_9_Metadata holds the metadata of protected resources (RFC 9728).
+// TestGW_9_Metadata checks the documents with protected resource metadata (RFC 9728).
 func TestGW_9_Metadata(t *testing.T) {
 	i := startIssuer(t)
 	w := open(t, oauthConfig(serveUpstream(t, mcp.ServerConfig{}), "", i), gateway.Config{})
@@ -115,7 +115,7 @@ func TestGW_9_Metadata(t *testing.T) {
 	}
 }
 
-// TestGW_9_Tokens holds which tokens open which endpoint, and what the others are answered.
+// TestGW_9_Tokens checks which access tokens open which endpoint, and the answers to the others.
 func TestGW_9_Tokens(t *testing.T) {
 	i := startIssuer(t)
 	w := open(t, oauthConfig(serveUpstream(t, mcp.ServerConfig{}), "", i), gateway.Config{})
@@ -168,7 +168,7 @@ func TestGW_9_Tokens(t *testing.T) {
 	}
 }
 
-// TestGW_9_OnlyMCP holds that access tokens open no other API.
+// TestGW_9_OnlyMCP checks that access tokens are accepted by no other API.
 func TestGW_9_OnlyMCP(t *testing.T) {
 	i := startIssuer(t)
 	w := open(t, oauthConfig(serveUpstream(t, mcp.ServerConfig{}), "", i), gateway.Config{})
@@ -191,8 +191,8 @@ func TestGW_9_OnlyMCP(t *testing.T) {
 	}
 }
 
-// TestGW_9_PrincipalsApart holds that principals of tokens have their own rules, cached results and sessions, also if
-// they have the same subject at different issuers.
+// TestGW_9_PrincipalsApart checks that principals of access tokens have separate rules, cached results and sessions,
+// even if they have the same subject at different issuers.
 func TestGW_9_PrincipalsApart(t *testing.T) {
 	one, two := startIssuer(t), startIssuer(t)
 	var calls atomic.Int32
@@ -285,13 +285,13 @@ func (w *world) inSession(t *testing.T, method, token, session string) int {
 	return res.StatusCode
 }
 
-// TestGW_9_StreamEnds holds that a stream of notifications ends when the token of its client expires.
+// TestGW_9_StreamEnds checks that a stream of notifications ends when the token of its client expires.
 func TestGW_9_StreamEnds(t *testing.T) {
 	i := startIssuer(t)
 	w := open(t, oauthConfig(serveUpstream(t, mcp.ServerConfig{}), "", i), gateway.Config{})
 	claims := i.Claims("anna", publicURL+"/mcp", nil)
 	session := w.legacySession(t, i.Sign("ES256", claims, nil))
-	// Accepted for two seconds more: it has expired within the leeway.
+	// The token has expired, but is accepted for two more seconds because of the tolerance for clock differences.
 	claims["exp"] = claims["iat"].(int64) - 28
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)
 	if err != nil {

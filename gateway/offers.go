@@ -103,12 +103,22 @@ type serverOffer struct {
 // reachable returns the servers whose prompts and resources belong to an endpoint. If the endpoint selects no servers,
 // all servers belong to it.
 func reachable(h *host.Host, e config.Endpoint) map[string]*servers.Server {
-	all := maps.Clone(h.Service().Connections())
+	all := connections(h)
 	maps.DeleteFunc(all, func(name string, s *servers.Server) bool {
 		whole := len(e.Servers)+len(e.Groups)+len(e.Tools) == 0
 		return s.Status().State == servers.StateDisabled || !whole && !slices.Contains(e.Servers, name)
 	})
 	return all
+}
+
+// connections returns a copy of the connections of a host, or none if a cassette answers for the servers: it has calls
+// of tools only, and nothing may start them.
+func connections(h *host.Host) map[string]*servers.Server {
+	s := h.Service()
+	if s.Info().Replays {
+		return nil
+	}
+	return maps.Clone(s.Connections())
 }
 
 // ask requests the prompts or the resources of the servers. A server that does not answer counts as a server without

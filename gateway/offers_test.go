@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// library is a server with a prompt, a resource, a template and completions; who names it.
+// library starts a server with a prompt, a resource, a resource template and completions. Their names contain who.
 func library(t *testing.T, who string) string {
 	t.Helper()
 	s, err := mcp.NewServer(mcp.ServerConfig{Name: who, Completions: true, Offers: func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
@@ -41,8 +41,8 @@ func library(t *testing.T, who string) string {
 	return web.URL
 }
 
-// TestGW_20_ResourcesPromptsCompletion holds that prompts, resources, templates and completions of all servers reach the
-// client, each from its server, with unknown members.
+// TestGW_20_ResourcesPromptsCompletion checks that prompts, resources, templates and completions of all servers reach
+// the client with their unknown members, each from the right server.
 func TestGW_20_ResourcesPromptsCompletion(t *testing.T) {
 	w := open(t, "servers: {ann: {url: '"+library(t, "ann")+"'}, bob: {url: '"+library(t, "bob")+"'}}\n"+
 		"gateway: {endpoints: {one: {servers: [bob]}, none: {tools: [x]}}}\n", gateway.Config{})
@@ -91,7 +91,8 @@ func TestGW_20_ResourcesPromptsCompletion(t *testing.T) {
 	}
 }
 
-// TestGW_14_ListChanged holds that a client learns of a changed list once, and only if it sees the change.
+// TestGW_14_ListChanged checks that a client is notified once of a changed list, and only if the change affects the
+// client's own list.
 func TestGW_14_ListChanged(t *testing.T) {
 	for name, era := range eras {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +143,8 @@ func TestGW_14_ListChanged(t *testing.T) {
 	}
 }
 
-// TestGW_7_20_RulesOfResourcesAndPrompts holds that rules decide about resources and prompts as about tools: a denied one
-// is not listed, and an error says why.
+// TestGW_7_20_RulesOfResourcesAndPrompts checks that rules apply to resources and prompts as they do to tools: a denied
+// one is not listed, and the error gives the reason.
 func TestGW_7_20_RulesOfResourcesAndPrompts(t *testing.T) {
 	w := open(t, "servers: {ann: {url: '"+library(t, "ann")+"'}}\n"+`
 policy:
@@ -188,8 +189,8 @@ policy:
 	}
 }
 
-// TestGW_7_20_RuleOfPromptIsNoMistake holds that a rule about a prompt is not reported as one about a tool that does not
-// exist, and that a rule about neither is.
+// TestGW_7_20_RuleOfPromptIsNoMistake checks the warning about a rule that names an unknown tool. A rule with the name
+// of a prompt causes no warning; a rule whose name is neither a tool nor a prompt does.
 func TestGW_7_20_RuleOfPromptIsNoMistake(t *testing.T) {
 	w := open(t, "servers: {ann: {url: '"+library(t, "ann")+"'}}\n"+`
 policy:

@@ -34,9 +34,9 @@ func callKey(who tenon.Principal, name string, args json.RawMessage) (string, er
 
 // parkedRun returns the run of an equal call that is parked, or "" if there is none. It reads the store, which also has
 // the calls that other processes parked, including processes that have ended.
-func (d *door) parkedRun(ctx context.Context, key string) (string, error) {
+func (d *door) parkedRun(ctx context.Context, key string, mine *place) (string, error) {
 	d.recovered.Do(func() { d.recover(ctx) })
-	if run := d.g.parked.join(key); run != "" {
+	if run := d.g.parked.join(key, mine); run != "" {
 		return run, nil
 	}
 	h := d.g.current()
@@ -82,6 +82,13 @@ type parked struct {
 type turn struct {
 	free  chan struct{} // has one element if no call is being decided
 	users int
+	wait  map[*place]bool // places of calls that have joined no run yet
+}
+
+// place is the place of a call in a turn.
+type place struct {
+	decided func() // must be called when the call is decided; further calls do nothing
+	run     string // a parked run whose result was delivered while the call was in the turn
 }
 
 // parkedCall is a call in [parked].
@@ -92,31 +99,34 @@ type parkedCall struct {
 	advised   bool // a client was advised to call again, so the run stays even if all clients leave
 }
 
-// turn waits until no equal call is being decided. The caller must call the returned function when its own call is
-// decided. Further calls of this function do nothing. Errors: cancelled.
-func (p *parked) turn(ctx context.Context, key string) (decided func(), err error) {
+// turn waits until no equal call is being decided. Errors: cancelled.
+func (p *parked) turn(ctx context.Context, key string) (*place, error) {
 	p.mu.Lock()
 	if p.turns == nil {
 		p.turns = map[string]*turn{}
 	}
 	t := p.turns[key]
 	if t == nil {
-		t = &turn{free: make(chan struct{}, 1)}
+		t = &turn{free: make(chan struct{}, 1), wait: map[*place]bool{}}
 		t.free <- struct{}{}
 		p.turns[key] = t
 	}
+	mine := &place{}
 	t.users++
+	t.wait[mine] = true
 	p.mu.Unlock()
 	leave := func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		delete(t.wait, mine)
 		if t.users--; t.users == 0 {
 			delete(p.turns, key)
 		}
 	}
 	select {
 	case <-t.free:
-		return sync.OnceFunc(func() { t.free <- struct{}{}; leave() }), nil
+		mine.decided = sync.OnceFunc(func() { t.free <- struct{}{}; leave() })
+		return mine, nil
 	case <-ctx.Done():
 		leave()
 		return nil, tenon.Errorf(tenon.CodeCancelled, "the call was cancelled: %w", context.Cause(ctx))
@@ -124,10 +134,17 @@ func (p *parked) turn(ctx context.Context, key string) (decided func(), err erro
 }
 
 // join returns the run of an equal parked call and counts the caller as a follower of that run. It returns "" if there
-// is no such call.
-func (p *parked) join(key string) string {
+// is no such call. If the result of the run was delivered while the caller was in its turn, join still returns the run,
+// because the caller arrived together with the call that fetched the result.
+func (p *parked) join(key string, mine *place) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if t := p.turns[key]; t != nil {
+		delete(t.wait, mine)
+	}
+	if mine.run != "" {
+		return mine.run
+	}
 	c := p.list[key]
 	if c == nil {
 		return ""
@@ -200,6 +217,11 @@ func (p *parked) done(key, run string) bool {
 		return false
 	}
 	delete(p.list, key)
+	if t := p.turns[key]; t != nil {
+		for w := range t.wait {
+			w.run = run
+		}
+	}
 	return true
 }
 
@@ -246,6 +268,11 @@ func (f *following) wait(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	if answered == nil {
+		if err := f.asTask(ctx, f.advice()); err != nil {
+			return err
+		}
+	}
 	end := time.NewTimer(f.g.parkTime())
 	defer end.Stop()
 	if answered != nil {

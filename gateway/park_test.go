@@ -12,8 +12,9 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestGW_27_ParkedCallSurvivesRestart holds that a call which was parked before a restart is one call: an equal call of
-// the principal gets its result, whether the decision came before or after the restart, and a later one is a new call.
+// TestGW_27_ParkedCallSurvivesRestart restarts the host while a call waits for approval. An equal call of the same
+// principal gets the result of the first call, whether the decision comes before or after the restart. A later equal
+// call is a new call.
 func TestGW_27_ParkedCallSurvivesRestart(t *testing.T) {
 	for name, before := range map[string]bool{"decided before": true, "decided after": false} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +35,7 @@ func TestGW_27_ParkedCallSurvivesRestart(t *testing.T) {
 			run := w.waiting(t, 1)[0].Run
 			if before {
 				w.decide(t, run, tenon.Allow)
-				// A call whose process ends before its result is stored has an unknown outcome.
+				// If the process ends before the result of a call is stored, the outcome is unknown.
 				until(t, "the end of the call", func() bool { return w.runs(t)[0].State == tenon.RunCompleted })
 			}
 			w.stop()
@@ -57,8 +58,8 @@ func TestGW_27_ParkedCallSurvivesRestart(t *testing.T) {
 	}
 }
 
-// TestGW_27_SimultaneousEqualCallsJoin holds that equal calls which arrive at the same time are one call if it waits for
-// a person, and separate calls if it does not.
+// TestGW_27_SimultaneousEqualCallsJoin checks equal calls that arrive at the same time. If they need approval, they
+// become one call. Otherwise they are separate calls.
 func TestGW_27_SimultaneousEqualCallsJoin(t *testing.T) {
 	const clients = 8
 	for name, tt := range map[string]struct {
@@ -82,7 +83,8 @@ func TestGW_27_SimultaneousEqualCallsJoin(t *testing.T) {
 				})
 			}
 			if tt.calls == 1 {
-				// Followers are counted when they have joined; only then the decision must not end the call before them.
+				// Before the decision, wait until all clients have joined the call. Otherwise it could end before they
+				// join.
 				until(t, "the followers", func() bool { return gateway.Followers(w.gate) == clients })
 				w.decide(t, w.waiting(t, 1)[0].Run, tenon.Allow)
 			}

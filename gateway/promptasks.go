@@ -36,7 +36,7 @@ type asking struct {
 type askedPrompt struct {
 	door   *door
 	name   string
-	ctx    context.Context // of the request to the server
+	ctx    context.Context // context of the request to the server
 	cancel context.CancelFunc
 	asks   chan promptAsk
 	done   chan struct{} // closed when result and err are set

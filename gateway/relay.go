@@ -69,7 +69,7 @@ type relay struct {
 	listens   bool
 	modern    bool
 
-	opening sync.Mutex // one new session at a time
+	opening sync.Mutex // held while a new session is opened
 }
 
 // run reads the client's messages.

@@ -17,7 +17,8 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// moving is a network on which every address is the latest world, as the socket of tenon serve is.
+// moving is a network that sends every request to the latest world. The socket of tenon serve behaves like this: after
+// a restart, another process listens on it.
 type moving struct{ to atomic.Pointer[string] }
 
 func (m *moving) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -35,7 +36,7 @@ func (m *moving) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// relayed connects a client over pipes to a relay.
+// relayed connects a client to a relay over pipes.
 func relayed(t *testing.T, network http.RoundTripper, era string, restart time.Duration) *mcp.Client {
 	t.Helper()
 	here, there := io.Pipe()
@@ -64,7 +65,7 @@ func relayed(t *testing.T, network http.RoundTripper, era string, restart time.D
 	return c
 }
 
-// pipes is a stream that ends its reader and writer when it is closed.
+// pipes is a stream. Closing it ends its reader and its writer.
 type pipes struct {
 	*transport.Lines
 	end func()
@@ -75,8 +76,8 @@ func (p pipes) Close() error {
 	return p.Lines.Close()
 }
 
-// TestGW_1_ClientStaysConnected holds that a client of the relay outlives tenon serve: a message that did not arrive is
-// sent to the next one, in a session that the relay opens again.
+// TestGW_1_ClientStaysConnected checks that a client of the relay stays connected when tenon serve is restarted. The
+// relay opens a session at the new process, and sends a message again if the old process did not receive it.
 func TestGW_1_ClientStaysConnected(t *testing.T) {
 	for name, era := range eras {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +114,8 @@ func TestGW_1_ClientStaysConnected(t *testing.T) {
 	}
 }
 
-// TestGW_19_UnknownIsNotRepeated holds that a call which may have arrived before the end of tenon serve is not sent
-// again.
+// TestGW_19_UnknownIsNotRepeated checks that the relay does not send a call again if tenon serve may have received it
+// before it ended.
 func TestGW_19_UnknownIsNotRepeated(t *testing.T) {
 	for name, era := range eras {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestGW_10_OwnCredentials holds that the calls of a principal reach a server with this principal's credentials.
+// TestGW_10_OwnCredentials checks that the calls of a principal reach a server with the credentials of this principal.
 func TestGW_10_OwnCredentials(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})
 	var mu sync.Mutex
@@ -48,7 +48,8 @@ func TestGW_10_OwnCredentials(t *testing.T) {
 	}
 }
 
-// TestGW_22_AppsPass holds that the resources of MCP Apps and the _meta of their tools pass.
+// TestGW_22_AppsPass checks that the resources of MCP Apps reach the client unchanged, and so do the _meta members of
+// their tools.
 func TestGW_22_AppsPass(t *testing.T) {
 	cfg := mcp.ServerConfig{Offers: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 		switch method {

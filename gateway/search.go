@@ -104,7 +104,7 @@ func (d *door) all(ctx context.Context, h *host.Host) (sight, error) {
 	if len(lost) == 0 {
 		return s, nil
 	}
-	if known, err := h.Tools().Known(ctx); err == nil { // otherwise the tools of the other servers are there
+	if known, err := h.Tools().Known(ctx); err == nil { // on an error, only the tools of other servers are found
 		s.lost = known.Only(func(t *tenon.Tool) bool { return lost[t.Server] != nil })
 	}
 	return s, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// searched are endpoints whose tools are searched, over the tools of an upstream and 40 more.
+// searched is a configuration with endpoints in mode search, over the tools of an upstream server and 40 more.
 const searched = rules + `
 gateway:
   endpoints:
@@ -27,7 +27,7 @@ gateway:
     bare: {mode: search, tools: [write, echo]}
 `
 
-// many are tools that a search has to tell apart.
+// many returns the tools that a search has to distinguish.
 func many() (list []mcp.ServerTool) {
 	for i := range 40 {
 		list = append(list, mcp.ServerTool{Call: echoTool.Call, Definition: fmt.Appendf(nil, `{"name":"report_%d",`+
@@ -40,7 +40,7 @@ func many() (list []mcp.ServerTool) {
 			`"inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)})
 }
 
-// through calls a tool with call_tool.
+// through calls a tool by means of the tool call_tool.
 func through(t *testing.T, c *mcp.Client, name, args string) *tenon.Result {
 	t.Helper()
 	r, err := c.Call(t.Context(), tenon.Call{Tool: "call_tool", Arguments: json.RawMessage(`{"name":"` + name + `","arguments":` + args + `}`)})
@@ -64,8 +64,8 @@ func found(t *testing.T, c *mcp.Client, args string) (names string, r *tenon.Res
 	return strings.Join(list, " "), r
 }
 
-// TestGW_26_Search holds that an endpoint in mode search shows two tools and the pinned ones, finds the others with their
-// definitions, and calls them as in a direct call.
+// TestGW_26_Search checks an endpoint in mode search. It lists two tools and the configured always-visible ones, finds
+// the other tools with their definitions, and calls them with the same result as a direct call.
 func TestGW_26_Search(t *testing.T) {
 	w := open(t, upstreamConfig(serveUpstream(t, mcp.ServerConfig{}, many()...), searched), gateway.Config{})
 	for name, era := range eras {
@@ -110,7 +110,7 @@ func TestGW_26_Search(t *testing.T) {
 	}
 }
 
-// TestGW_26_Mistakes holds that mistakes in the arguments of the two tools say what to do.
+// TestGW_26_Mistakes checks that errors about wrong arguments of find_tools and call_tool say what to do.
 func TestGW_26_Mistakes(t *testing.T) {
 	w := open(t, upstreamConfig(serveUpstream(t, mcp.ServerConfig{}, many()...), searched), gateway.Config{})
 	for name, era := range eras {
@@ -136,8 +136,8 @@ func TestGW_26_Mistakes(t *testing.T) {
 	}
 }
 
-// TestGW_26_Rules holds that a tool which a principal may not see is neither found nor called nor named, that the journal
-// has the attempt, and that denials by arguments and approvals are as in a direct call.
+// TestGW_26_Rules checks that a tool that a principal may not see is neither found, called nor named, and that the
+// journal contains the attempt. Denials because of arguments, and approvals, are the same as in a direct call.
 func TestGW_26_Rules(t *testing.T) {
 	for name, era := range eras {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestGW_26_Rules(t *testing.T) {
 	}
 }
 
-// TestGW_26_QuestionsPass holds that a server's question during a call through call_tool reaches the client.
+// TestGW_26_QuestionsPass checks that a server's question during a call through call_tool reaches the client.
 func TestGW_26_QuestionsPass(t *testing.T) {
 	for name, era := range eras {
 		t.Run(name, func(t *testing.T) {
@@ -220,8 +220,8 @@ func (w *world) decisions(t *testing.T, who tenon.Principal) string {
 	return strings.Join(list, " ")
 }
 
-// TestGW_26_DeadServer holds that clients find and call the tools of the other servers while one cannot be reached, and
-// find the tools that it had.
+// TestGW_26_DeadServer checks that clients find and call the tools of the other servers while one server cannot be
+// reached. They also find the last known tools of that server.
 func TestGW_26_DeadServer(t *testing.T) {
 	u, dead := serveUpstream(t, mcp.ServerConfig{}), serveUpstream(t, mcp.ServerConfig{}, mcp.ServerTool{Call: echoTool.Call,
 		Definition: json.RawMessage(`{"name":"lost","description":"says where it is","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)})
@@ -233,7 +233,7 @@ func TestGW_26_DeadServer(t *testing.T) {
 	if names, _ := found(t, c, `{"query":"says where it is"}`); !strings.Contains(names, "lost") {
 		t.Fatalf("found %q", names)
 	}
-	if r := through(t, c, "echo", `{}`); r.IsError { // the server that works is connected
+	if r := through(t, c, "echo", `{}`); r.IsError { // wait until the working server is connected
 		t.Fatal(r.Text())
 	}
 	dead.web.CloseClientConnections()

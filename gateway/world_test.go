@@ -25,7 +25,7 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// envServe turns the test binary into a server over stdin and stdout, of the era in its value.
+// envServe turns the test binary into an MCP server on stdin and stdout. Its value is the protocol era.
 const envServe = "TENON_GATEWAY_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -49,9 +49,10 @@ func TestMain(m *testing.M) {
 const (
 	ownToken  = "token-of-the-owner-0123456789"
 	annaToken = "token-of-anna-0123456789abcd"
+	bertToken = "token-of-bert-0123456789abcd"
 )
 
-// upstream is a server behind the gateway.
+// upstream is an MCP server behind the gateway.
 type upstream struct {
 	*mcp.Server
 	url    string
@@ -59,7 +60,7 @@ type upstream struct {
 	writes atomic.Int32
 }
 
-// echoResult is the result of echo.
+// echoResult is the result of the tool echo.
 const echoResult = `{"content":[{"type":"text","text":"hi","x":1}],"structuredContent":{"id":9007199254740993,"v":1.0},` +
 	`"_meta":{"a.example/b":[1,2]},"vendor":{"a":[1,2]}}`
 
@@ -72,7 +73,7 @@ var echoTool = mcp.ServerTool{Definition: json.RawMessage(`{"name":"echo","title
 		return json.RawMessage(echoResult), nil
 	}}
 
-// serveUpstream serves a server with some tools, in one era or both.
+// serveUpstream starts a server with some tools, in one era or in both.
 func serveUpstream(t *testing.T, cfg mcp.ServerConfig, more ...mcp.ServerTool) *upstream {
 	t.Helper()
 	u := &upstream{}
@@ -103,7 +104,7 @@ func serveUpstream(t *testing.T, cfg mcp.ServerConfig, more ...mcp.ServerTool) *
 	return u
 }
 
-// rules deny one tool to everybody but the owner, and another by its arguments.
+// rules is a policy that denies one tool to everybody except the owner, and another one depending on its arguments.
 const rules = `
 policy:
   rules:
@@ -111,7 +112,7 @@ policy:
     - {when: 'tool.remote_name == "guarded" && args.path == "/etc"', verdict: deny, reason: not that folder}
 `
 
-// world is a host with a gateway, served over HTTP.
+// world is a host with a gateway that is served over HTTP.
 type world struct {
 	host *host.Host
 	gate *gateway.Gateway
@@ -120,7 +121,9 @@ type world struct {
 	dir  string // of the configuration
 	stop func() // ends what start began
 	asks bool   // servers may ask during calls
-	wrap func(server string, t tenon.Toolset) tenon.Toolset
+	// record and replay are folders of cassettes.
+	record, replay string
+	wrap           func(server string, t tenon.Toolset) tenon.Toolset
 
 	noticed atomic.Pointer[gateway.Gateway]
 }
@@ -133,7 +136,7 @@ func open(t *testing.T, text string, cfg gateway.Config) *world {
 	return w
 }
 
-// openWith is open with files next to the configuration.
+// openWith does the same as open, with additional files next to the configuration.
 func openWith(t *testing.T, text string, files map[string]string) *world {
 	t.Helper()
 	w := &world{home: filepath.Join(t.TempDir(), "home"), dir: t.TempDir()}
@@ -146,7 +149,7 @@ func openWith(t *testing.T, text string, files map[string]string) *world {
 	return w
 }
 
-// at connects the owner's client to an endpoint.
+// at connects a client with the owner's token to an endpoint.
 func (w *world) at(t *testing.T, path, era string) *mcp.Client {
 	t.Helper()
 	there := world{url: w.url}
@@ -154,7 +157,7 @@ func (w *world) at(t *testing.T, path, era string) *mcp.Client {
 	return there.client(t, era, ownToken)
 }
 
-// start opens the host, which stops when the test or stop ends it.
+// start opens the host. It is stopped by the returned function, or at the end of the test.
 func (w *world) start(t *testing.T, text string, cfg gateway.Config) (stop func()) {
 	t.Helper()
 	if w.dir == "" {
@@ -166,7 +169,7 @@ func (w *world) start(t *testing.T, text string, cfg gateway.Config) (stop func(
 		t.Fatal(err)
 	}
 	w.host, err = host.Open(t.Context(), host.Config{Config: c, Home: w.home, LookupEnv: none, Version: "1.2.3", Interactive: w.asks,
-		Wrap: w.wrap,
+		Wrap: w.wrap, Record: w.record, Replay: w.replay,
 		Notify: func(n servers.Notification) {
 			if g := w.noticed.Load(); g != nil {
 				g.Notice(n)
@@ -181,7 +184,8 @@ func (w *world) start(t *testing.T, text string, cfg gateway.Config) (stop func(
 	w.gate = gateway.New(w.host, cfg)
 	w.noticed.Store(w.gate)
 	web := httptest.NewServer(httpapi.New(w.host, httpapi.Config{Guarded: true, Gateway: w.gate, OAuth: &httpapi.OAuth{},
-		Authenticate: httpapi.Tokens(tenon.NewSecret(ownToken), map[tenon.Principal]tenon.Secret{"anna": tenon.NewSecret(annaToken)})}))
+		Authenticate: httpapi.Tokens(tenon.NewSecret(ownToken), map[tenon.Principal]tenon.Secret{"anna": tenon.NewSecret(annaToken),
+			"bert": tenon.NewSecret(bertToken)})}))
 	w.url = web.URL + "/mcp"
 	var stopped bool
 	stop = func() {
@@ -204,7 +208,7 @@ func (w *world) start(t *testing.T, text string, cfg gateway.Config) (stop func(
 // eras are the eras that a client can speak.
 var eras = map[string]string{"legacy": mcp.LatestLegacy, "modern": mcp.Modern}
 
-// client connects tenon's own client to the gateway.
+// client connects tenon's own MCP client to the gateway.
 func (w *world) client(t *testing.T, era, token string, more ...func(*mcp.ClientConfig)) *mcp.Client {
 	t.Helper()
 	cfg := mcp.ClientConfig{Protocol: era, Dial: func(context.Context) (mcp.Stream, error) {
@@ -221,7 +225,7 @@ func (w *world) client(t *testing.T, era, token string, more ...func(*mcp.Client
 	return c
 }
 
-// upstreamConfig is a configuration with one server.
+// upstreamConfig returns a configuration with one server.
 func upstreamConfig(u *upstream, more string) string {
 	return "servers: {up: {url: '" + u.url + "'}}\n" + strings.TrimLeft(more, "\n")
 }

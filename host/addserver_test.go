@@ -31,9 +31,8 @@ func servedTools(t *testing.T, cfg mcp.ServerConfig) string {
 	return s.URL
 }
 
-// TestAddedServerHasItsPolicy holds that the rules of a server that is added while the
-// host is open hold for its tools, until it is removed, and that a rule which cannot
-// hold refuses the server.
+// TestAddedServerHasItsPolicy checks that the rules of a server that is added to an open host apply to its tools until
+// the server is removed. A server with an invalid rule is refused.
 func TestAddedServerHasItsPolicy(t *testing.T) {
 	url := servedTools(t, mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
 		Definition: json.RawMessage(`{"name":"send","description":"Sends","inputSchema":{"type":"object","properties":{"to":{"type":"string"}}}}`),
@@ -107,8 +106,8 @@ type refusedEntry struct {
 	want string
 }
 
-// TestProgramEntriesAreChecked holds that an entry of a Go program gets the checks of a file, in all three places where
-// one can come from, and that a refused entry starts nothing.
+// TestProgramEntriesAreChecked checks that server entries made by a Go program pass the same checks as entries of a
+// file: in Config.Servers, in a parsed configuration and in Add. A refused entry starts nothing.
 func TestProgramEntriesAreChecked(t *testing.T) {
 	local := servers.Config{Command: os.Args[0], Args: []string{"-test.run=NONE"}}
 	remote := servers.Config{URL: "http://127.0.0.1:1/mcp"}
@@ -170,7 +169,7 @@ func TestProgramEntriesAreChecked(t *testing.T) {
 	}
 }
 
-// checkRefusedEntry checks that Add and Open refuse an entry of a program, and where they say that it is wrong.
+// checkRefusedEntry checks that Add and Open refuse an entry made by a program, and that their errors name the mistake.
 func checkRefusedEntry(t *testing.T, tc refusedEntry) {
 	entry := tc.of
 	if tc.set != nil {
@@ -194,7 +193,7 @@ func checkRefusedEntry(t *testing.T, tc refusedEntry) {
 	refused("Open", err)
 }
 
-// TestAddRefusesATakenName holds that the command of a server with a taken name is not started.
+// TestAddRefusesATakenName checks that Add does not start the command of a server whose name is already in use.
 func TestAddRefusesATakenName(t *testing.T) {
 	t.Run("RP-16_taken", func(t *testing.T) {
 		h, err := host.Open(t.Context(), host.Config{Home: t.TempDir()})
@@ -215,7 +214,8 @@ func TestAddRefusesATakenName(t *testing.T) {
 	})
 }
 
-// TestCallByServer holds that only the named server matters for a call of SERVER.TOOL.
+// TestCallByServer checks that a call of SERVER.TOOL works even if another server has the same tool or cannot be
+// reached.
 func TestCallByServer(t *testing.T) {
 	url := servedTools(t, mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
 		Definition: json.RawMessage(`{"name":"pid","inputSchema":{"type":"object"}}`),

@@ -15,8 +15,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestRP16_TwoAddsOfOneName adds a second server while the first server of this name still starts. The second one is
-// refused before it is asked for anything. The name is free again if the first one does not start.
+// TestRP16_TwoAddsOfOneName adds a second server while the first server of the same name is still starting. The second
+// one is refused before it receives a request. If the first one does not start, the name is free again.
 func TestRP16_TwoAddsOfOneName(t *testing.T) {
 	one := mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
 		Definition: json.RawMessage(`{"name":"pid","inputSchema":{"type":"object"}}`),
@@ -73,5 +73,40 @@ func TestRP16_TwoAddsOfOneName(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRP16_AddToAClosedHost checks that a host adds nothing after Close, and that Close ends an addition under way.
+// The test binary's check for goroutines finds a server that nobody ended.
+func TestRP16_AddToAClosedHost(t *testing.T) {
+	asked, release := make(chan struct{}, 100), make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-release
+	}))
+	defer hangs.Close()
+	defer close(release)
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- h.Servers().Add(t.Context(), "x", servers.Config{URL: hangs.URL, Transport: "http"}) }()
+	<-asked
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		if tenon.ErrorCode(err) != tenon.CodeCancelled || !strings.Contains(err.Error(), "the host is closed") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("a server that was being added", <-done)
+	one := servedTools(t, mcp.ServerConfig{Name: "x", Version: "1"})
+	refused("a server", h.Servers().Add(t.Context(), "x", servers.Config{URL: one}))
+	refused("a toolset", h.Tools().Add(t.Context(), "x", ownTools{}))
+	if n := len(h.Service().Connections()); n != 0 {
+		t.Errorf("%d servers", n)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// calls is an answer that calls tools; each is "NAME ARGUMENTS".
+// calls returns an answer that calls tools. Each element of list is "NAME ARGUMENTS".
 func calls(list ...string) *tenon.Response {
 	r := says("")
 	r.Stop, r.Message.Parts = tenon.StopToolUse, nil
@@ -27,9 +27,9 @@ func calls(list ...string) *tenon.Response {
 	return r
 }
 
-// team is a host with a lead, a researcher whom it can ask, and a clerk to whom it
-// can hand the conversation over. What each of them says is played by m, which
-// gets the agent's name from its instructions.
+// team opens a host with three agents: a lead, a researcher that the lead can ask, and a clerk to whom the lead can
+// hand the conversation over. The function m plays the models of all agents. It gets the agent's name from the
+// instructions.
 func team(t *testing.T, home string, s *shop, m func(name string, req *tenon.Request) *tenon.Response) *host.Host {
 	t.Helper()
 	agents := map[string]agent.Config{}
@@ -51,7 +51,7 @@ func team(t *testing.T, home string, s *shop, m func(name string, req *tenon.Req
 	return h
 }
 
-// lastText is what the last result or the last words of a request say.
+// lastText returns the text of the last message of a request: the last tool result or the last words.
 func lastText(req *tenon.Request) string {
 	m := req.Messages[len(req.Messages)-1]
 	if m.Role == tenon.RoleTool {
@@ -68,8 +68,8 @@ func names(req *tenon.Request) (list []string) {
 	return list
 }
 
-// TestSubAgent asks another agent, whose run is one of its own and whose use is the
-// caller's.
+// TestSubAgent checks that an agent can ask another agent. The other agent works in a separate run, and its token use
+// is charged to the caller.
 func TestSubAgent(t *testing.T) {
 	seen, followed := map[string][]string{}, make(chan struct{})
 	h := team(t, t.TempDir(), &shop{}, func(name string, req *tenon.Request) *tenon.Response {
@@ -79,7 +79,7 @@ func TestSubAgent(t *testing.T) {
 		case name == "lead" && last == "How much is tea?":
 			return calls(`research {"message":"Find the price of tea."}`)
 		case name == "researcher" && last == "Find the price of tea.":
-			<-followed // what is passed on live reaches only who is there
+			<-followed // live events reach only the followers that are connected
 			return calls(`price {"thing":"tea"}`)
 		}
 		return says(name + ": " + last)
@@ -134,8 +134,8 @@ func TestSubAgent(t *testing.T) {
 	replay(t, h, r.Session)
 }
 
-// TestSubAgentWaits has a called agent wait for a person: its caller waits too, and
-// both go on with one resume, in another process.
+// TestSubAgentWaits checks that the caller of an agent waits while the called agent waits for a person. One resume in
+// another process continues both runs.
 func TestSubAgentWaits(t *testing.T) {
 	play := func(name string, req *tenon.Request) *tenon.Response {
 		last := lastText(req)
@@ -168,7 +168,7 @@ func TestSubAgentWaits(t *testing.T) {
 	if _, _, err := h.Approvals().Decide(t.Context(), list[0].Run, list[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Runs().Resume(t.Context(), list[0].Run); err != nil { // that of the called run brings its caller on
+	if err := h.Runs().Resume(t.Context(), list[0].Run); err != nil { // this also continues its caller
 		t.Fatal(err)
 	}
 	if r, _ := follow(t, h, r.Run); r.Answer != "lead: researcher: sold" || s.sold.Load() != 1 {
@@ -176,8 +176,8 @@ func TestSubAgentWaits(t *testing.T) {
 	}
 }
 
-// TestSubAgentCancelled ends the called run together with its caller, at work and
-// at rest.
+// TestSubAgentCancelled checks that cancelling a caller also ends the called run, whether that run is working or
+// waiting.
 func TestSubAgentCancelled(t *testing.T) {
 	for _, rest := range []bool{false, true} {
 		t.Run(fmt.Sprint("at rest ", rest), func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestSubAgentCancelled(t *testing.T) {
 	}
 }
 
-// TestHandoff hands the conversation over; who asks next talks to the new agent.
+// TestHandoff checks that after a handoff the next question of the session goes to the new agent.
 func TestHandoff(t *testing.T) {
 	h := team(t, t.TempDir(), &shop{}, func(name string, req *tenon.Request) *tenon.Response {
 		if name == "lead" && len(req.Messages) == 1 {

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// asking keeps the requests that it answers with calls, and then with a text.
+// asking is a model that records its requests. It answers with the given calls first, and then with a text.
 type asking struct {
 	requests []*tenon.Request
 	calls    []string
@@ -32,8 +32,8 @@ func (m *asking) Generate(_ context.Context, r *tenon.Request) iter.Seq2[tenon.D
 	return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{Response: answer}, nil) }
 }
 
-// TestAgentSettings: MD-9, the settings of an agent reach its model; a question overrides them, and a handoff changes
-// them.
+// TestAgentSettings checks MD-9: the settings of an agent reach its model, a question overrides them, and a handoff
+// replaces them with the new agent's settings.
 func TestAgentSettings(t *testing.T) {
 	warm, cold, seed := 0.9, 0.1, 7
 	lead := agent.Config{Model: "own", Description: "lead", Handoffs: []string{"clerk"}, Settings: agent.Settings{
@@ -63,7 +63,8 @@ func TestAgentSettings(t *testing.T) {
 	}
 }
 
-// TestListOfTools: MD-9, a tool choice that lists tools limits the run to them, also if the model calls another.
+// TestListOfTools checks MD-9: a tool choice that lists tools restricts the run to these tools, even if the model calls
+// another one.
 func TestListOfTools(t *testing.T) {
 	function := func(name string) host.Function {
 		return host.NewFunction(name, name, func(context.Context, struct{}) (string, error) { return "ran " + name, nil }).ReadOnly()

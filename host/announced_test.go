@@ -20,7 +20,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// announcing is a server whose calls replace its tools, and that says so just before the result.
+// announcing starts a server that replaces its tools during each call. It announces the change just before the result
+// of the call, and returns its URL.
 func announcing(t *testing.T, before, after []string) string {
 	var added atomic.Bool
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +65,7 @@ func announcing(t *testing.T, before, after []string) string {
 	return srv.URL
 }
 
-// caller calls login, and remembers the tools of each request.
+// caller is a model that calls the tool login and records the tools of each request.
 type caller struct{ saw [][]string }
 
 func (*caller) Name() string { return "caller" }
@@ -83,8 +84,8 @@ func (m *caller) Generate(_ context.Context, r *tenon.Request) iter.Seq2[tenon.D
 	return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{Response: answer}, nil) }
 }
 
-// TestAnnouncedTools checks that a tool that a server announces before the result of a call is in the very next request
-// to the model.
+// TestAnnouncedTools checks that a tool that a server announces before the result of a call is in the next request to
+// the model.
 func TestAnnouncedTools(t *testing.T) {
 	t.Run("RP-8_next_turn", func(t *testing.T) {
 		m := &caller{}

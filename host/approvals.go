@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -186,6 +187,10 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 			return tenon.Event{}, false, err
 		}
 	}
+	kept, err := h.keepForSession(ctx, row, &asked, &r)
+	if err != nil {
+		return tenon.Event{}, false, err
+	}
 	if won, err = h.engine.Signal(ctx, run, s); err != nil {
 		return won, false, err
 	}
@@ -195,6 +200,9 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 		if g, err = h.keepGrant(ctx, row.Owner(), asked, r); err == nil {
 			err = h.settleLike(ctx, row.Session, asked, r, g)
 		}
+	}
+	if !mine && kept != "" { // somebody else decided before
+		err = errors.Join(err, h.store.DeleteSessionGrant(ctx, "", kept))
 	}
 	return won, mine, err
 }
@@ -297,6 +305,10 @@ func (h *Host) checkEdit(ctx context.Context, row tenon.Run, step string, args j
 	snapshot, err := h.snapshot(ctx, s.Spec().Tools)
 	if err != nil {
 		return err
+	}
+	if c.Connector != nil {
+		return tenon.Errorf(tenon.CodeInvalid, "the arguments of this call cannot be replaced, because the model's "+
+			"provider makes it with the arguments of the model; allow or deny the call as it is")
 	}
 	c.Arguments, c.Malformed = args, ""
 	if err := snapshot.CheckEdited(&c, h.ruleset().Layers.Reads()); err != nil {

@@ -21,7 +21,7 @@ type Answer struct {
 	// Citations are the sources of Text. Media are generated images and audio; their bytes are artifacts of the run.
 	Citations []tenon.Citation
 	Media     []view.Media
-	Logprobs  []tenon.TokenProb // of the tokens of Text, if the settings ask for them
+	Logprobs  []tenon.TokenProb // probabilities of the tokens of Text, if the settings ask for them
 	Run       tenon.Run         // its session continues the conversation: see [Question.Session]
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestAsk: an answer has the text, the calls and the run; a run that waits is an error that names the run.
+// TestAsk checks that an answer contains the text, the calls and the run. If the run waits, Ask returns an error that
+// names the run.
 func TestAsk(t *testing.T) {
 	h := open(t, t.TempDir(), sellSteps, &shop{})
 	a, err := host.Ask(t.Context(), h, host.Question{Text: "Sell tea.", Grant: "test"})
@@ -28,7 +29,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestStartWithKey: equal keys lead to one run, and another question under the key is a conflict.
+// TestStartWithKey checks that two questions with the same key start only one run, and that a different question with
+// this key is a conflict.
 func TestStartWithKey(t *testing.T) {
 	h := open(t, t.TempDir(), sellSteps, &shop{})
 	first, err := h.Start(t.Context(), host.Question{Text: "Sell tea.", Key: "k"})

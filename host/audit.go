@@ -64,7 +64,7 @@ type auditor struct {
 	h      *Host
 	steps  strings.Builder
 	ids    map[string]bool
-	inputs []string // in the order of the file
+	inputs []string // inputs in the order of the file
 }
 
 // maxAudited bounds the calls of one file. A workflow has the same bound.
@@ -126,7 +126,7 @@ func (w *auditor) run(ctx context.Context, run string, after *[]string) error {
 // callsAndAgents returns the tool calls of a run, and the agents that steps of a workflow asked, in the order in which
 // they began. No tool call records such an agent step.
 func callsAndAgents(events []tenon.Event) []view.Call {
-	calls, next := view.Of(events).Calls(), 0 // a record for each that was proposed
+	calls, next := view.Of(events).Calls(), 0 // one record for each proposed call
 	seen := map[string]bool{}
 	var list []view.Call
 	for _, e := range events {

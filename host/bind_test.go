@@ -11,7 +11,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// TestBindContext: a run that is bound to its context is cancelled with it, and the journal has the reason.
+// TestBindContext checks that a run that is bound to a context is cancelled with the context, and that the journal
+// contains the reason.
 func TestBindContext(t *testing.T) {
 	gone := errors.New("the client is gone")
 	for _, tt := range []struct {
@@ -84,7 +85,8 @@ func TestBindContext(t *testing.T) {
 	}
 }
 
-// TestBindContextWaiting: the binding holds while a run waits for a decision, and while Approve is asked.
+// TestBindContextWaiting checks that a bound run is cancelled with its context while it waits for a decision and while
+// the function Approve is deciding.
 func TestBindContextWaiting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -106,7 +108,8 @@ func TestBindContextWaiting(t *testing.T) {
 	}
 }
 
-// TestBindContextEnds: a run that has ended is unaffected by its context, and Close leaves a bound run resumable.
+// TestBindContextEnds checks that the end of a context does not affect a run that has already ended, and that a bound
+// run can be resumed after Close.
 func TestBindContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -21,7 +21,7 @@ import (
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
-// budgeted is a host with budgets, a model in Go and a shop.
+// budgeted opens a host with budgets, a model written in Go and the toolset s.
 func budgeted(t *testing.T, home string, c *config.Config, s tenon.Toolset, m answering) (*host.Host, store.Store) {
 	t.Helper()
 	st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(home, "tenon.db")})
@@ -37,15 +37,16 @@ func budgeted(t *testing.T, home string, c *config.Config, s tenon.Toolset, m an
 	return h, st
 }
 
-// TestBudgets uses a budget up over several runs; each kind has its own stop reason.
+// TestBudgets has three runs share a budget. The run that exceeds it stops with the reason for the unit: turns, tokens,
+// calls or time.
 func TestBudgets(t *testing.T) {
 	tests := []struct {
 		name   string
 		b      agent.Budgets
 		stop   tenon.StopReason // of the third run
 		err    string
-		other  bool // another session, or principal, still has room
-		second bool // the second run meets it already
+		other  bool // another session, or another principal, still has room
+		second bool // the second run already reaches the limit
 	}{
 		{"session turns", agent.Budgets{Session: agent.Budget{Turns: 4}}, tenon.LimitTurns, "budget of this session is used up: 4 model requests of 4 model requests; raise budgets.session", true, false},
 		{"day turns", agent.Budgets{Day: agent.Budget{Turns: 4}}, tenon.LimitTurns, "budget of this day", false, false},
@@ -83,7 +84,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestBudgetConfirm lets a person let a run go on past a budget.
+// TestBudgetConfirm checks that a person can let a run continue when it has reached the limit of a budget.
 func TestBudgetConfirm(t *testing.T) {
 	c := &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 1}}, Agents: map[string]agent.Config{
 		"default": agent.Config{Limits: agent.Limits{OnLimit: agent.OnLimitConfirm}}.WithDefaults()}}
@@ -110,11 +111,11 @@ func TestBudgetConfirm(t *testing.T) {
 	replay(t, h, r.Session)
 }
 
-// TestBudgetShared has many runs at a time draw on one budget: together they never
-// use more than it holds, except for the one step that was in flight alone, and
-// none is refused while there is room.
+// TestBudgetShared checks that many concurrent runs that share a budget never exceed it together, and that no run is
+// refused while the budget has room. The exception is a single step: if it is the only one in progress, it may exceed
+// the budget.
 func TestBudgetShared(t *testing.T) {
-	const limit = 20_000 // of a request of 110 tokens, for which about 4,200 are reserved
+	const limit = 20_000 // a request uses 110 tokens, and reserves about 4,200 before it is sent
 	var used atomic.Int64
 	h, st := budgeted(t, t.TempDir(), &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Tokens: limit}}}, &shop{}, func(req *tenon.Request) (*tenon.Response, error) {
 		used.Add(110)
@@ -158,7 +159,8 @@ func TestBudgetShared(t *testing.T) {
 	}
 }
 
-// TestPriceUnknown refuses a bound on money that would bound nothing.
+// TestPriceUnknown checks that a money budget is refused if the price of the model is unknown, because the budget would
+// limit nothing.
 func TestPriceUnknown(t *testing.T) {
 	c := &config.Config{Models: map[string]model.Config{"x": {Name: "x", Provider: "openai-compatible", BaseURL: "http://127.0.0.1:1", Model: "who-knows"}},
 		Limits: agent.Limits{Cost: 1}, Agents: map[string]agent.Config{"default": agent.Config{Model: "x", Limits: agent.Limits{Cost: 1}}.WithDefaults()}}
@@ -172,7 +174,7 @@ func TestPriceUnknown(t *testing.T) {
 	}
 }
 
-// TestAlways keeps what a person allowed for good, for that person and tool only.
+// TestAlways checks that a permanent approval holds only for the person and the tool that it was given for.
 func TestAlways(t *testing.T) {
 	s := &shop{}
 	h, _ := budgeted(t, t.TempDir(), &config.Config{}, s, func(req *tenon.Request) (*tenon.Response, error) {
@@ -211,11 +213,11 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// counting is a toolset that says how many of its calls ran at a time.
+// counting is a toolset that records how many of its calls ran at the same time.
 type counting struct {
 	shop
 	now, most atomic.Int32
-	two       chan struct{} // closed once two have run at a time
+	two       chan struct{} // closed when two calls have run at the same time
 	once      sync.Once
 }
 
@@ -235,7 +237,7 @@ func (c *counting) Call(ctx context.Context, call tenon.Call) (*tenon.Result, er
 	return c.shop.Call(ctx, call)
 }
 
-// TestConcurrency bounds the calls of one tool over several runs.
+// TestConcurrency checks the limit of concurrent calls of a tool over several runs.
 func TestConcurrency(t *testing.T) {
 	s := &counting{two: make(chan struct{})}
 	c := &config.Config{Tools: map[string]catalog.Tool{"price": {Server: "shop", RemoteName: "price", Policy: policy.Block{Concurrency: new(2)}}}}
@@ -266,8 +268,8 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// TestBudgetHeld has a call meet a budget whose last calls another run has reserved
-// and not counted yet: it waits for what comes of them.
+// TestBudgetHeld checks that a call waits if another run has reserved the rest of a budget. When the other run settles
+// its reservation, the call is made or refused, depending on how much was really used.
 func TestBudgetHeld(t *testing.T) {
 	for used, want := range map[int64]string{0: "3 EUR", 2: "budget of this day is used up"} {
 		t.Run(fmt.Sprint(used), func(t *testing.T) {
@@ -302,8 +304,8 @@ func text(r *tenon.Result) string {
 	return r.Text()
 }
 
-// TestBudgetRetry has a run that failed go on: what its model is asked again counts, and is
-// refused where the budget is used up.
+// TestBudgetRetry resumes a failed run. Its repeated model request counts against the budget, and is refused if the
+// budget is used up.
 func TestBudgetRetry(t *testing.T) {
 	n := 0
 	h, st := budgeted(t, t.TempDir(), &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 2}}}, &shop{}, func(*tenon.Request) (*tenon.Response, error) {
@@ -325,7 +327,7 @@ func TestBudgetRetry(t *testing.T) {
 	}
 }
 
-// late is a shop that takes a while, and is closed at first.
+// late is a shop whose calls take some time. It is closed at first.
 type late struct {
 	shop
 	calls atomic.Int32
@@ -341,7 +343,8 @@ func (l *late) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	return l.shop.Call(ctx, c)
 }
 
-// TestBudgetSecondAttempt counts the time of all attempts at a call, and its price once.
+// TestBudgetSecondAttempt checks that a repeated call is charged for the time of all attempts, but only once for its
+// price.
 func TestBudgetSecondAttempt(t *testing.T) {
 	price := 0.25
 	c := &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Time: time.Hour, Cost: 10}},
@@ -370,8 +373,8 @@ func TestBudgetSecondAttempt(t *testing.T) {
 	}
 }
 
-// TestBudgetFull counts the answer of a model that could not take the conversation at
-// first: one step asks it twice.
+// TestBudgetFull checks that a step is charged for both model requests if the first one fails because the conversation
+// is too long.
 func TestBudgetFull(t *testing.T) {
 	n := 0
 	h, st := budgeted(t, t.TempDir(), &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 100}}}, &shop{}, func(req *tenon.Request) (*tenon.Response, error) {
@@ -393,8 +396,8 @@ func TestBudgetFull(t *testing.T) {
 	}
 }
 
-// TestBudgetQueueEnds has a run's time end while its model call waits for what another run
-// has reserved and never counts.
+// TestBudgetQueueEnds checks that a run reaches its time limit while its model call waits for a reservation of another
+// run that is never settled.
 func TestBudgetQueueEnds(t *testing.T) {
 	c := &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 1}}, Agents: map[string]agent.Config{
 		"default": agent.Config{Limits: agent.Limits{RunTimeout: 100 * time.Millisecond}}.WithDefaults()}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
 	"strings"
 
@@ -52,6 +53,7 @@ type ToolCall struct {
 	// who allowed its steps beforehand, and whether the folder of a failed run is kept. Arguments then has only the
 	// workflow's parameters.
 	Inputs map[string][]byte
+	Files  map[string]*io.SectionReader // further tables, as [WorkflowCall.Files]
 	Grant  string
 	Debug  bool
 	// Credentials are the caller's own credentials at servers; see [Callers.Accept].
@@ -70,11 +72,11 @@ type ToolCall struct {
 var noArguments = json.RawMessage("{}")
 
 func (h toolsHandle) Start(ctx context.Context, c ToolCall) (tenon.Run, error) {
-	spec, snapshot, err := h.directCall(ctx, &c)
+	call, err := h.directCall(ctx, &c)
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	return spec.Run, h.startWith(ctx, spec, snapshot, c.Credentials)
+	return call.spec.Run, h.startWith(ctx, call.spec, call.snapshot, c.Credentials)
 }
 
 // readWords sets the arguments of a call that are given as words. The workflow itself checks the names of its

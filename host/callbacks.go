@@ -72,6 +72,21 @@ func (h *Host) decide(ctx context.Context, a Approval) (r agent.Ruling, err erro
 	return h.cfg.Approve(ctx, a)
 }
 
+// fetch calls Config.Fetch, or reads a public address if it is nil.
+func (h *Host) fetch(ctx context.Context, address string) (data []byte, err error) {
+	if h.cfg.Fetch == nil {
+		return fetchPublic(ctx, address)
+	}
+	defer guard(h.log, "Fetch", &err)
+	return h.cfg.Fetch(ctx, address)
+}
+
+// clusterOf calls Config.Cluster.
+func (h *Host) clusterOf(ctx context.Context, c ClusterConfig) (cluster Cluster, err error) {
+	defer guard(h.log, "Cluster", &err)
+	return h.cfg.Cluster(ctx, c)
+}
+
 // tell calls Config.Observe.
 func (h *Host) tell(row tenon.Run, events []tenon.Event) {
 	defer guard(h.log, "Observe", nil)

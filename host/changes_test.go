@@ -25,7 +25,7 @@ func overHTTP(t *testing.T, args ...string) string {
 	done := make(chan error, 1)
 	go func() {
 		done <- testserver.Run(ctx, append([]string{"--http", "127.0.0.1:0"}, args...), strings.NewReader(""), io.Discard, w)
-		_ = w.Close() // who reads it sees the end
+		_ = w.Close() // the reader sees the end of the output
 	}()
 	line, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil {
@@ -33,7 +33,7 @@ func overHTTP(t *testing.T, args ...string) string {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_, _ = io.Copy(io.Discard, r) // what it says at its end
+		_, _ = io.Copy(io.Discard, r) // the remaining output of the server
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -41,8 +41,8 @@ func overHTTP(t *testing.T, args ...string) string {
 	return strings.TrimSpace(line)
 }
 
-// TestListsChange holds that a host that runs has the tool and the prompt that a server
-// gets, without a new connection, and says which they are.
+// TestListsChange checks that an open host gets a tool and a prompt that a server adds, without a new connection, and
+// that it reports the names of the changed lists.
 func TestListsChange(t *testing.T) {
 	for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run("HD-US4.4_HD-FR-016_"+protocol, func(t *testing.T) {
@@ -71,7 +71,8 @@ func TestListsChange(t *testing.T) {
 			if tools, prompts := lists(); slices.Contains(tools, "added") || !slices.Equal(prompts, []string{"greet_user"}) {
 				t.Fatal(tools, prompts)
 			}
-			// The modern era subscribes behind the connect; who calls sooner is told nothing.
+			// In the modern era, the client subscribes after it has connected. A change before that would not be
+			// reported.
 			eventually(t, "the subscription", func() bool {
 				var st testserver.Stats
 				b, err := os.ReadFile(file)
@@ -93,7 +94,7 @@ func TestListsChange(t *testing.T) {
 					told = append(told, l.Text)
 				}
 			}
-			slices.Sort(told) // the lists are asked for at the same time
+			slices.Sort(told) // both lists are requested at the same time
 			if want := []string{"the list of prompts changed: added added_prompt", "the list of tools changed: added added"}; !slices.Equal(told, want) {
 				t.Errorf("told %q, want %q", told, want)
 			}

@@ -47,7 +47,8 @@ func (h *Host) doChild(ctx context.Context, s *executor.Step, start startChild) 
 	return h.followChild(ctx, id, row.Seq, s)
 }
 
-// childSpec returns the input of a called run, with its snapshot of tools, or nil if there is none.
+// childSpec makes the spec and the tool snapshot of a called run. The snapshot is nil if the run has no tools. It may
+// add to begin.
 type childSpec func(ctx context.Context, caller tenon.Run, c *agent.ChildCommand, begin *engine.Spec) (agent.Spec,
 	*catalog.Snapshot, error)
 
@@ -84,13 +85,23 @@ func (h *Host) agentChild(ctx context.Context, caller tenon.Run, c *agent.ChildC
 		return agent.Spec{}, nil, err
 	}
 	q := Question{Text: text, Grant: c.Grant, called: caller.Core == agent.Version}
-	if q.Data, err = h.dataInputs(a, nil); err != nil {
+	var done func()
+	if q.tables, done, err = h.dataInputs(a, nil); err != nil {
 		return agent.Spec{}, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", c.Agent, err)
 	}
-	q.own = len(q.Data)
+	q.own = len(q.tables)
 	spec, snapshot, _, err := h.agentSpec(ctx, c.Agent, a, q)
-	if err == nil && len(q.Data) > 0 {
+	if err == nil && len(q.tables) > 0 {
 		err = h.giveData(ctx, q, a, snapshot, &spec, begin)
+	}
+	late := begin.Late
+	if late == nil {
+		done()
+		return spec, snapshot, err
+	}
+	begin.Late = func(ctx context.Context, run string) error {
+		defer done()
+		return late(ctx, run)
 	}
 	return spec, snapshot, err
 }
@@ -117,7 +128,7 @@ func (h *Host) followChild(ctx context.Context, id string, after uint64, s *exec
 	if err != nil {
 		return nil, err
 	}
-	if !row.State.Ended() { // it was decided after it had stopped: read it again
+	if !row.State.Ended() { // the run got a decision after it had stopped, so it continues
 		return []tenon.Event{{Step: s.Step, Kind: agent.EventChild, Data: encode(agent.ChildWaits{Run: id})}}, nil
 	}
 	o, err := h.childOutcome(ctx, id)

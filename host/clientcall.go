@@ -1,8 +1,10 @@
 package host
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/tenonhq/tenon"
@@ -28,32 +30,34 @@ type ClientCall struct {
 func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool,
 	progress func(tenon.Progress)) (*ClientCall, error) {
 	c.Ask = true
-	spec, snapshot, err := h.directCall(ctx, &c)
+	direct, err := h.directCall(ctx, &c)
 	if err != nil {
 		return nil, err
 	}
-	call := &ClientCall{Run: spec.Run.ID, h: h}
+	call := &ClientCall{Run: direct.spec.Run.ID, h: h}
 	FollowClientCall(h, call.Run, mcp.CallerOf(ctx)) // until the caller's own ends
-	if t, ok := snapshot.Lookup(c.Name); !durable && ok && h.callee(t) == nil {
-		if call.light, err = h.startLight(ctx, spec, snapshot, c.Credentials, progress); err != nil {
+	if t, ok := direct.snapshot.Lookup(c.Name); !durable && ok && h.callee(t) == nil {
+		if call.light, err = h.startLight(ctx, direct, c.Credentials, progress); err != nil {
 			return nil, err
 		}
 	}
 	if call.light == nil {
-		return call, h.startWith(ctx, spec, snapshot, c.Credentials)
+		return call, h.startWith(ctx, direct.spec, direct.snapshot, c.Credentials)
 	}
 	return call, nil
 }
 
 // startLight begins a call without a journal. It returns nil if the call needs one.
-func (h *Host) startLight(ctx context.Context, spec engine.Spec, snapshot *catalog.Snapshot, c Credentials,
+func (h *Host) startLight(ctx context.Context, call directCall, c Credentials,
 	progress func(tenon.Progress)) (*executor.Light, error) {
-	direct, err := view.SpecOf[agent.DirectSpec](spec)
-	if err != nil || h.cfg.Untrusted || !h.audits.enter() {
-		return nil, err
+	if h.cfg.Untrusted || !h.audits.enter() {
+		return nil, nil
 	}
+	spec, snapshot := call.spec, call.snapshot
 	h.brought.hold(spec.Run.ID, spec.Run.Owner(), c)
-	l, fits, err := h.executor.Light(ctx, executor.LightConfig{Row: spec.Run, Core: agent.NewDirect(direct), Now: h.now,
+	deciding := context.WithValue(ctx, preparedKey{}, call.ready)
+	l, fits, err := h.executor.Light(deciding, executor.LightConfig{Row: spec.Run, Now: h.now,
+		Core:  agent.NewDirect(call.input),
 		Adopt: func(ctx context.Context) error { return h.start(ctx, spec, snapshot) },
 		Progress: func(e tenon.Event) {
 			if e.Kind != agent.LiveProgress {
@@ -100,39 +104,70 @@ func (c *ClientCall) Cancel(ctx context.Context, reason string) error {
 	return c.h.Runs().Cancel(ctx, c.Run, reason)
 }
 
+// directCall is a call whose run is prepared. The data of the spec is the encoded input.
+type directCall struct {
+	spec     engine.Spec
+	input    agent.DirectSpec
+	snapshot *catalog.Snapshot
+	ready    *preparedCall
+}
+
+// preparedCall is a call whose arguments were checked. Its decision need not check them again, if nothing has changed.
+type preparedCall struct {
+	tools string // digest of the snapshot
+	rules *executor.Ruleset
+	name  string
+	args  json.RawMessage
+	call  catalog.Prepared
+}
+
+// preparedKey is the key of a [preparedCall] in the context of its decision.
+type preparedKey struct{}
+
+// preparedIn returns a prepared call of a context, if it is this one.
+func preparedIn(ctx context.Context, snapshot *catalog.Snapshot, rules *executor.Ruleset,
+	c *tenon.ToolCall) (catalog.Prepared, bool) {
+	p, _ := ctx.Value(preparedKey{}).(*preparedCall)
+	if p == nil || p.tools != snapshot.Digest() || p.rules != rules || p.name != c.Name ||
+		!bytes.Equal(p.args, c.Arguments) {
+		return catalog.Prepared{}, false
+	}
+	return p.call, true
+}
+
 // directCall prepares the run of a call. The call has its full name and all its arguments afterwards.
-func (h *Host) directCall(ctx context.Context, c *ToolCall) (engine.Spec, *catalog.Snapshot, error) {
-	var none engine.Spec
+func (h *Host) directCall(ctx context.Context, c *ToolCall) (directCall, error) {
+	var none directCall
 	if err := h.mayGrant(c.Grant); err != nil {
-		return none, nil, err
+		return none, err
 	}
 	var only []string
 	if c.Server != "" {
 		only = []string{c.Server}
 	}
-	snapshot, problems, err := h.Tools().Snapshot(ctx, only...)
+	snapshot, problems, err := h.listed(ctx, nil, only...)
 	if err != nil {
-		return none, nil, err
+		return none, err
 	}
 	if len(c.Arguments) == 0 {
 		c.Arguments = noArguments
 	}
 	if c.Only != nil {
 		if snapshot, problems, err = h.onlyTable(ctx, *c.Only, snapshot, problems); err != nil {
-			return none, nil, err
+			return none, err
 		}
 		names := snapshot.Names()
 		if len(names) != 1 {
-			return none, nil, tenon.Errorf(tenon.CodeInvalid, "the tool table names %s, but a call needs one",
+			return none, tenon.Errorf(tenon.CodeInvalid, "the tool table names %s, but a call needs one",
 				counted(len(names), "tool"))
 		}
 		c.Name = names[0]
 	}
 	if c.Name, err = fullName(snapshot, problems, c.Name); err != nil {
-		return none, nil, err
+		return none, err
 	}
 	if err := h.readWords(snapshot, c); err != nil {
-		return none, nil, err
+		return none, err
 	}
 	name, args, who := c.Name, c.Arguments, cmp.Or(c.Principal, tenon.PrincipalLocal)
 	spec := agent.DirectSpec{Name: name, By: string(who), MaxDepth: h.config.Limits.WithDefaults().MaxDepth,
@@ -140,25 +175,27 @@ func (h *Host) directCall(ctx context.Context, c *ToolCall) (engine.Spec, *catal
 	if c.Ask {
 		spec.Budgets = h.config.Budgets
 	}
-	var blobs [][]byte
+	begin := engine.Spec{Fresh: true}
 	if t, ok := snapshot.Lookup(name); ok && h.callee(t) != nil {
-		if args, blobs, err = h.flowArguments(ctx, h.callee(t), c, &spec); err != nil {
-			return none, nil, err
+		if args, err = h.flowArguments(ctx, h.callee(t), c, &spec, &begin); err != nil {
+			return none, err
 		}
-	} else if ok && len(c.Inputs) > 0 {
-		return none, nil, tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow and takes no tables", name)
+	} else if ok && len(c.Inputs)+len(c.Files) > 0 {
+		return none, tenon.Errorf(tenon.CodeInvalid, "tool '%s' is no workflow and takes no tables", name)
 	}
-	if _, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args},
-		h.ruleset().Layers.Reads()); err != nil {
+	rules := h.ruleset()
+	ready, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args}, rules.Layers.Reads())
+	if err != nil {
 		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return none, nil, problems[0].Err // the server that cannot be listed may have the tool
+			return none, problems[0].Err // the server that cannot be listed may have the tool
 		}
-		return none, nil, err
+		return none, err
 	}
 	spec.Arguments, spec.Tools, spec.Brought = args, snapshot.Digest(), c.Credentials.servers()
 	h.remember(spec.Tools, snapshot)
 	now := h.now()
-	run := tenon.Run{ID: tenon.NewID("run", now), Core: agent.DirectVersion, Principal: who,
+	begin.Run = tenon.Run{ID: tenon.NewID("run", now), Core: agent.DirectVersion, Principal: who,
 		Title: tenon.Shorten("call "+name, titleLen), State: tenon.RunWorking, Created: now, Updated: now}
-	return engine.Spec{Run: run, Data: encode(spec), Fresh: true, Blobs: blobs}, snapshot, nil
+	begin.Data = encode(spec)
+	return directCall{begin, spec, snapshot, &preparedCall{snapshot.Digest(), rules, name, args, ready}}, nil
 }

@@ -19,7 +19,7 @@ import (
 type hangingModel struct {
 	first ownModel
 	calls bool
-	hangs chan struct{} // closed when the turn that never ends began
+	hangs chan struct{} // closed when the turn that never ends has begun
 }
 
 func (m hangingModel) Name() string { return "own/model" }
@@ -35,8 +35,8 @@ func (m hangingModel) Generate(ctx context.Context, q *tenon.Request) iter.Seq2[
 	}
 }
 
-// TestClientToolsResumed: a process that serves the store resumes a run with tools of the client after the process
-// that worked on it has ended.
+// TestClientToolsResumed checks that a process that supervises the store resumes a run with tools of the client after
+// the first process has ended.
 func TestClientToolsResumed(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -85,8 +85,8 @@ func TestClientToolsResumed(t *testing.T) {
 	}
 }
 
-// TestSuperviseLeft: a follower of a run that this process cannot resume gets the reason instead of silence, whether
-// it follows before or after the process finds out.
+// TestSuperviseLeft checks that the follower of a run that this process cannot resume gets the reason, whether it
+// begins to follow before or after the process has found out.
 func TestSuperviseLeft(t *testing.T) {
 	home, s := t.TempDir(), &shop{}
 	h := open(t, home, sellSteps, s)

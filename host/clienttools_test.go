@@ -13,11 +13,11 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// clientX is the client's tool x.
+// clientX lists the tool x, which the client executes itself.
 var clientX = []tenon.Tool{{Name: "x", Description: "Reads a sensor", Input: json.RawMessage(`{"type":"object"}`)}}
 
-// TestClientTools: a call of a client's tool waits in the journal for its result, in any process, whatever the rules
-// ask about.
+// TestClientTools checks that a call of a client's tool waits in the journal for the client's result, in any process,
+// and that no rule makes it wait for an approval.
 func TestClientTools(t *testing.T) {
 	always := &config.Config{Policy: policy.Config{Defaults: policy.Block{
 		Approval: policy.Approval{Mode: policy.ApprovalAlways}}}}
@@ -82,7 +82,7 @@ func TestClientTools(t *testing.T) {
 	}
 }
 
-// TestClientToolsNames: what a model cannot be offered under the client's name is refused.
+// TestClientToolsNames checks that a client's tool is refused if its name cannot be offered to a model.
 func TestClientToolsNames(t *testing.T) {
 	var n atomic.Int32
 	h := openModel(t, t.TempDir(), callsX(), nil)

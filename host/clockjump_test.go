@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// shelf has a tool that does something during its call.
+// shelf is a toolset whose tool runs a function of the test during its call.
 type shelf struct {
 	reads  bool
 	during func()
@@ -28,8 +28,8 @@ func (s *shelf) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("sold")}}, nil
 }
 
-// TestClockJump sets the clock during a call of a run with a time limit, once in the process that began the run and once
-// after a decision. Neither direction changes what the run does.
+// TestClockJump sets the clock forward or back during a call of a run with a time limit: in the process that began the
+// run, and after a decision. A jump in either direction does not change the run.
 func TestClockJump(t *testing.T) {
 	for _, tt := range []struct {
 		name string

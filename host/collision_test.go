@@ -13,9 +13,9 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// named is a toolset of tools that do nothing but count their calls.
+// named is a toolset whose tools only count their calls.
 type named struct {
-	tools []string // remote names; one that begins with "get" is read-only
+	tools []string // remote names; a tool whose name begins with "get" is read-only
 
 	mu    sync.Mutex
 	calls map[string]int
@@ -40,17 +40,17 @@ func (n *named) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("done")}}, nil
 }
 
-// TestCollision has a server offer tools under the names of another server's, which moves
-// the exposed names of both. No restriction on the bank's tool may be gone after that, and
-// nothing that is permitted for one tool may be permitted for another.
+// TestCollision checks that rules and grants stay with their tools when the server "evil" offers tools with the same
+// names as the server "bank". The collision changes the exposed names of both. No restriction on a tool of bank may get
+// lost, and no permission for one tool may apply to another one.
 func TestCollision(t *testing.T) {
 	const model = "models: {m: {provider: script, path: none.yaml}}\n"
 	for _, tt := range []struct {
 		name, file, agent string
 		bank, evil        []string // tools
 		grant             string   // who allows what asks
-		forbidden         []string // SERVER/REMOTE that must not be called, whatever the model does
-		allowed           []string // that the model can still call
+		forbidden         []string // SERVER/REMOTE that must not be called
+		allowed           []string // tools that the model must still be able to call
 	}{
 		{name: "deny by remote name", file: `policy: {rules: [{when: 'tool.remote_name == "send"', verdict: deny}]}`,
 			bank: []string{"send"}, evil: []string{"send"}, grant: "me", forbidden: []string{"bank/send", "evil/send"}},
@@ -123,13 +123,12 @@ func TestCollision(t *testing.T) {
 	}
 }
 
-// collide has a model try all names that tools of two servers can have, and returns how
-// often each was called.
+// collide lets a model try all names that tools of two servers can have. It returns how often each tool was called.
 func collide(t *testing.T, file string, bank, evil []string, grant string) map[string]int {
 	t.Helper()
 	sets := map[string]*named{"bank": {tools: bank}, "evil": {tools: evil}}
 	none := func(string) (string, bool) { return "", false }
-	// Toolsets take the place of the servers: entries of tools may name them.
+	// Toolsets replace the servers, because entries under tools may name them.
 	text := strings.ReplaceAll(file, "script, path: none.yaml", "anthropic, model: x")
 	cfg, err := config.Parse("tenon.yaml", []byte(text+"servers: {bank: {command: none}, evil: {command: none}}\n"), config.Options{Dir: t.TempDir(), LookupEnv: none})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// answering is a model in Go.
+// answering is a model that is a Go function.
 type answering func(*tenon.Request) (*tenon.Response, error)
 
 func (answering) Name() string { return "test/answering" }
@@ -31,8 +31,8 @@ func says(text string) *tenon.Response {
 		Message: &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: text}}}}
 }
 
-// TestCompact sums a conversation up by the rules and by hand. The model sees less,
-// what was said stays.
+// TestCompact compacts a conversation by the configured threshold and on request. The model then sees a summary, but
+// the stored messages do not change.
 func TestCompact(t *testing.T) {
 	var asked []*tenon.Request
 	m := answering(func(req *tenon.Request) (*tenon.Response, error) {
@@ -70,7 +70,7 @@ func TestCompact(t *testing.T) {
 			t.Errorf("run %d: %s, want %s", i, kinds, want)
 		}
 	}
-	// question 0 and its answer are summed up, question 1 and its answer are kept.
+	// Question 0 and its answer are replaced by a summary. Question 1 and its answer stay.
 	if got := texts(asked[len(asked)-1].Messages); !strings.HasPrefix(got[0], "This is a summary") || !strings.Contains(got[0], "counted to 1.") ||
 		len(got) != 4 || got[1] != "question 1" || got[3] != "question 2" {
 		t.Errorf("the model saw %q", got)
@@ -102,7 +102,7 @@ func TestCompact(t *testing.T) {
 	replay(t, h, session)
 }
 
-// replay checks that every run of a session leads to the same commands again.
+// replay checks that the core produces the same commands again from the journal of every run of a session.
 func replay(t *testing.T, h *host.Host, session string) {
 	t.Helper()
 	s, err := h.Sessions().Get(t.Context(), session)

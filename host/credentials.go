@@ -85,6 +85,14 @@ func (k *credentials) drop(run string) {
 	delete(k.of, run)
 }
 
+// holds reports whether there are credentials for a run.
+func (k *credentials) holds(run string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.of[run]
+	return ok
+}
+
 func (k *credentials) find(run, server string) (servers.Overlay, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -179,15 +187,15 @@ func (h *Host) overlay(ctx context.Context, run tenon.Run, server string) (serve
 	}
 	root := tenon.RootRun(run.ID)
 	if o, ok := h.brought.find(root, server); ok {
-		o.Owner = string(run.Owner())
-		return o, nil
+		return h.exchanged(ctx, run.Owner(), server, o)
 	}
-	if a := h.config.Servers[server].CallerCredentials; a.Bearer || len(a.Headers)+len(a.Env) > 0 {
+	if a := h.config.Servers[server].CallerCredentials; a.Bearer || a.Exchange || len(a.Headers)+len(a.Env) > 0 {
 		names, err := h.broughtFor(ctx, root)
 		if err == nil && slices.Contains(names, server) {
 			err = lost(root, []string{server})
 		}
-		if err != nil {
+		// A call that was sent before it is stored has the credentials in memory, if it began with any.
+		if err != nil && tenon.ErrorCode(err) != tenon.CodeNotFound {
 			return servers.Overlay{}, err
 		}
 	}
@@ -215,7 +223,15 @@ func (h *Host) ownAt(ctx context.Context, who tenon.Principal, server string) (s
 		return servers.Overlay{}, tenon.Errorf(codeOr(err, tenon.CodeAuth),
 			"the credentials of %s for server '%s' are not known: %w", who, server, err)
 	}
-	if o.IsZero() && who != tenon.PrincipalLocal && h.config.Servers[server].CallerCredentials.Required {
+	if o.IsZero() && h.signsIn(who, server) {
+		return h.accountAt(ctx, who, server)
+	}
+	if c := h.config.Servers[server].CallerCredentials; o.IsZero() && who != tenon.PrincipalLocal && c.Required {
+		if c.Exchange {
+			return o, tenon.Errorf(tenon.CodeAuth, "'%s' has no credentials for server '%s', which requires them: "+
+				"send the request with an access token of serve.auth.oauth, which is exchanged for one of the server",
+				who, server)
+		}
 		return o, tenon.Errorf(tenon.CodeAuth, "'%s' has no credentials for server '%s', which requires "+
 			"them: send them in the header Tenon-Server-Credentials, or name them in servers.%s.principals", who,
 			server, server)
@@ -230,11 +246,14 @@ func (h callersHandle) Context(ctx context.Context, who tenon.Principal, brought
 		return ctx, nil
 	}
 	o, ok := brought[server]
-	if !ok {
-		var err error
-		if o, err = h.ownAt(ctx, who, server); err != nil {
-			return ctx, err
-		}
+	var err error
+	if ok {
+		o, err = h.exchanged(ctx, who, server, o)
+	} else {
+		o, err = h.ownAt(ctx, who, server)
+	}
+	if err != nil {
+		return ctx, err
 	}
 	o.Owner = string(who)
 	return servers.WithOverlay(ctx, o), nil

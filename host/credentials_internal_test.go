@@ -9,9 +9,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestCredentialsOfCalledRuns holds that a run which another one called is at a server as
-// the run that was asked, that nobody else is, and that what is kept has a bound which one
-// principal alone feels who fills it.
+// TestCredentialsOfCalledRuns checks that a called run uses the credentials that the caller supplied for the first run,
+// and that no other run uses them. The number of kept credentials is limited; a principal who exceeds the limit loses
+// only their own credentials.
 func TestCredentialsOfCalledRuns(t *testing.T) {
 	h, err := Open(t.Context(), Config{Home: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false },
 		Config: &config.Config{Servers: map[string]servers.Config{"s": {URL: "http://127.0.0.1:1"}}}})

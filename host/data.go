@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -20,7 +21,6 @@ import (
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
-	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/table"
 	"github.com/tenonhq/tenon/workflow/runner"
 )
@@ -69,14 +69,15 @@ func (h *Host) doQuery(ctx context.Context, s *executor.Step) ([]tenon.Event, er
 	unlimited := context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, fmt.Errorf("it may take %s", queryTime))
 	defer cancel()
-	q := table.Query{SQL: args.SQL, Temp: queryTemp, Bytes: maxTable, Shown: !args.Keep}
+	most, _ := h.tableLimit()
+	q := table.Query{SQL: args.SQL, Temp: max(queryTemp, 2*most), Bytes: math.MaxInt64, Shown: !args.Keep}
 	args.Rows = min(cmp.Or(args.Rows, queryRows), queryMost)
 	if !args.Keep {
 		q.Rows = args.Rows
 	}
-	var out tableBuffer
 	o := agent.Outcome{}
-	t, rows, err := h.query(ctx, c.Data, q, &out, int(args.Rows))
+	t, rows, out, err := h.query(ctx, c.Data, q, int(args.Rows))
+	defer func() { _ = out.Close() }() // a temporary file
 	stopped := s.Stopped()
 	switch {
 	case err != nil && stopped != nil:
@@ -84,15 +85,14 @@ func (h *Host) doQuery(ctx context.Context, s *executor.Step) ([]tenon.Event, er
 	case tenon.ErrorCode(err) == tenon.CodeStore:
 		return nil, err
 	case errors.Is(err, errTableFull):
-		o.Result = tenon.ErrorResult(fmt.Sprintf("the result has more than %d MiB; select less, or aggregate",
-			maxTable>>20))
+		o.Result = tenon.ErrorResult(h.tooLarge("the result").Error() + "; or select less, or aggregate")
 	case err != nil:
 		o.Result = tenon.ErrorResult(err.Error())
 	default:
 		o.Result = h.redactor.Result(tenon.VisibleResult(tellRows(t, rows)))
 		if args.Keep {
 			t.Name, t.Description = "query_result", tenon.Shorten(args.SQL, titleLen)
-			if t.Digest, err = h.store.PutBlob(unlimited, s.Row.ID, out.Bytes()); err != nil {
+			if err = h.keep(unlimited, s.Row.ID, out, &t); err != nil {
 				return nil, err
 			}
 			o.Outputs = []tenon.Table{t}
@@ -104,8 +104,8 @@ func (h *Host) doQuery(ctx context.Context, s *executor.Step) ([]tenon.Event, er
 
 // query runs a query over the tables that it names. It returns the table of the result, and the first rows; More says
 // that there are further rows.
-func (h *Host) query(ctx context.Context, tables []tenon.Table, q table.Query, out *tableBuffer,
-	head int) (t tenon.Table, rows queried, err error) {
+func (h *Host) query(ctx context.Context, tables []tenon.Table, q table.Query,
+	head int) (t tenon.Table, rows queried, out madeTable, err error) {
 	defer func() {
 		for _, in := range q.Tables {
 			err = errors.Join(err, in.Reader.Close())
@@ -121,34 +121,31 @@ func (h *Host) query(ctx context.Context, tables []tenon.Table, q table.Query, o
 		if id >= len(tables) {
 			continue // a string literal of the query may look like a name
 		}
-		data, err := h.store.Blob(ctx, tables[id].Digest)
+		r, err := h.openStored(ctx, tables[id])
 		if err != nil {
-			return t, rows, err
-		}
-		r, err := openTable(ctx, data)
-		if err != nil {
-			return t, rows, err
+			return t, rows, out, err
 		}
 		q.Tables = append(q.Tables, table.Input{Name: name, Reader: r})
 	}
-	got, err := table.Select(ctx, q, "-", table.WriteOptions{Stdout: out})
+	var got table.Selected
+	out, err = h.spoolTable(func(w io.Writer) (err error) {
+		got, err = table.Select(ctx, q, "-", table.WriteOptions{Stdout: w})
+		return err
+	})
 	if err != nil {
-		if out.full {
-			err = errTableFull
-		}
 		if _, what, ok := strings.Cut(err.Error(), "no such table: "); ok {
 			if m := tableName().FindStringSubmatchIndex(what); m != nil && m[0] == 0 {
 				err = agent.NoData(what[m[2]:m[3]], len(tables))
 			}
 		}
-		return t, rows, err
+		return t, rows, out, err
 	}
-	t, list, err := summary(ctx, out.Bytes(), head)
+	t, list, err := summary(ctx, out.Section(), head)
 	if err != nil {
-		return t, rows, err
+		return t, rows, out, err
 	}
 	rows.Columns, rows.Rows, rows.More = t.Columns, list, got.More || got.Rows > int64(head)
-	return t, rows, nil
+	return t, rows, out, nil
 }
 
 // queried is the result of a query for the model.
@@ -193,63 +190,75 @@ func tellRows(t tenon.Table, q queried) *tenon.Result {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text(b.String())}, Structured: encode(q)}
 }
 
-// dataInputs reads the tables with which a conversation of an agent begins. The tables of the question follow them.
-func (h *Host) dataInputs(a agent.Config, data [][]byte) ([][]byte, error) {
-	var list [][]byte
-	for i, file := range a.DataInputs {
-		read := readBounded
-		if h.config.Knows(file) {
-			read = h.config.ReadFile
+// dataInputs opens the tables with which a conversation of an agent begins. The tables of the question follow them.
+// Done closes the files.
+func (h *Host) dataInputs(a agent.Config, data []tableSource) (list []tableSource, done func(), err error) {
+	var open []io.Closer
+	done = func() {
+		for _, f := range open {
+			_ = f.Close() // it was only read
 		}
-		b, err := read(file, maxTable)
-		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeConfig, "data_inputs[%d]: %w", i, err)
-		}
-		list = append(list, b)
 	}
-	return append(list, data...), nil
+	for i, file := range a.DataInputs {
+		if h.config.Knows(file) { // the trust of the project is about its bytes
+			b, err := h.config.ReadFile(file, maxTable)
+			if err != nil {
+				done()
+				return nil, nil, tenon.Errorf(tenon.CodeConfig, "data_inputs[%d]: %w", i, err)
+			}
+			list = append(list, inMemory(b))
+			continue
+		}
+		f, in, err := openFile(file)
+		if err != nil {
+			done()
+			return nil, nil, tenon.Errorf(tenon.CodeConfig, "data_inputs[%d]: %w", i, err)
+		}
+		open, list = append(open, f), append(list, tableSource{in: in})
+	}
+	return append(list, data...), done, nil
 }
 
-// readBounded reads a file of at most the given number of bytes.
-func readBounded(file string, most int64) ([]byte, error) {
+// openFile opens a regular file of a table.
+func openFile(file string) (*os.File, *io.SectionReader, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	closed := f.Close()
-	if err == nil {
-		err = closed
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = tenon.Errorf(tenon.CodeInvalid, "%s is not a file", file)
 	}
-	if err == nil && int64(len(b)) > most {
-		err = tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d MiB", file, most>>20)
+	if err != nil {
+		_ = f.Close() // it was only opened
+		return nil, nil, err
 	}
-	return b, err
+	return f, io.NewSectionReader(f, 0, st.Size()), nil
 }
 
 // giveData puts the tables of a question into the spec and its blobs. It also sets the text about tables for the model.
 // Without tables, and without a tool that takes or returns tables, there is no text.
 func (h *Host) giveData(ctx context.Context, q Question, a agent.Config, s *catalog.Snapshot, spec *agent.Spec,
 	begin *engine.Spec) error {
-	for i, data := range q.Data {
+	var list []taken
+	for i, from := range q.tables {
 		what := fmt.Sprintf("table %d of the question", i-q.own+1)
 		if i < q.own {
 			what = fmt.Sprintf("data_inputs[%d] of the agent, %s", i, a.DataInputs[i])
 		}
-		if len(data) > maxTable {
-			return tenon.Errorf(tenon.CodeTooLarge, "%s has more than %d MiB", what, maxTable>>20)
-		}
-		t, _, err := summary(ctx, data, 0)
+		t, err := h.take(ctx, what, from)
 		if err != nil {
-			return tenon.Errorf(tenon.ErrorCode(err), "%s: %w", what, err)
+			return err
 		}
 		n := strconv.Itoa(i + 1)
-		t.Name, t.Description, t.Digest = "input_table_"+n, "Input table "+n, store.Digest(data)
-		spec.Data = append(spec.Data, t)
-		if !slices.ContainsFunc(begin.Blobs, func(b []byte) bool { return store.Digest(b) == t.Digest }) {
-			begin.Blobs = append(begin.Blobs, data)
+		t.Name, t.Description = "input_table_"+n, "Input table "+n
+		spec.Data = append(spec.Data, t.Table)
+		if t.Data != nil && !slices.ContainsFunc(list, func(o taken) bool { return o.Digest == t.Digest }) {
+			begin.Blobs = append(begin.Blobs, t.Data)
 		}
+		list = append(list, t)
 	}
+	begin.Late = h.late(list)
 	if len(spec.Data) > 0 || h.hasPorts(s) {
 		spec.DataPrompt = cmp.Or(strings.TrimSpace(a.DataMessagePrefix), agent.DefaultDataPrompt)
 	}
@@ -306,16 +315,19 @@ func (h *Host) tabular(ctx context.Context, a engine.Attempt, c *agent.ToolComma
 	if len(rows) < 2 || r.IsError {
 		return nil, nil
 	}
-	var out tableBuffer
-	if err := table.WriteRows(ctx, "-", rows, nil, table.WriteOptions{Stdout: &out}); err != nil {
+	out, err := h.spoolTable(func(w io.Writer) error {
+		return table.WriteRows(ctx, "-", rows, nil, table.WriteOptions{Stdout: w})
+	})
+	if err != nil {
 		return nil, nil // not a list of rows
 	}
-	t, _, err := summary(ctx, out.Bytes(), 0)
+	defer func() { _ = out.Close() }() // a temporary file
+	t, _, err := summary(ctx, out.Section(), 0)
 	if err != nil {
 		return nil, err
 	}
 	t.Name, t.Description = c.Name, "Result of "+c.Name
-	if t.Digest, err = h.store.PutBlob(ctx, a.Row.ID, out.Bytes()); err != nil {
+	if err = h.keep(ctx, a.Row.ID, out, &t); err != nil {
 		return nil, err
 	}
 	return []tenon.Table{t}, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// rowsOf makes an Arrow table of JSON rows.
+// rowsOf makes an Arrow table from JSON rows.
 func rowsOf(t *testing.T, rows ...string) []byte {
 	t.Helper()
 	var list []json.RawMessage
@@ -28,8 +28,8 @@ func rowsOf(t *testing.T, rows ...string) []byte {
 	return out.Bytes()
 }
 
-// TestDataAfterRestart has a run wait with its tables, ends its process, and goes on in
-// another one: the tables are there, and what calls made of them.
+// TestDataAfterRestart checks that a waiting run keeps its tables when its process ends: another process has the tables
+// of the conversation and the tables that calls have made from them.
 func TestDataAfterRestart(t *testing.T) {
 	home := t.TempDir()
 	flows := map[string]host.Workflow{"total": flowFile(t, `
@@ -97,7 +97,7 @@ message: msg
 	}
 }
 
-// lister is a toolset whose one tool gives a long list of rows.
+// lister is a toolset whose only tool returns a long list of rows.
 type lister struct{ structured json.RawMessage }
 
 func (l lister) Tools(context.Context) ([]tenon.Tool, error) {
@@ -109,8 +109,8 @@ func (l lister) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text(string(l.structured))}, Structured: l.structured}, nil
 }
 
-// TestLargeResultIsTable shows that a result which is too large for the model and is a
-// list of rows becomes a table, and that the model can look into it.
+// TestLargeResultIsTable checks that a list of rows that is too large for the model becomes a table, and that the model
+// can query the table.
 func TestLargeResultIsTable(t *testing.T) {
 	rows := make([]string, 5000)
 	for i := range rows {

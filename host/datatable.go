@@ -5,21 +5,23 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
-	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/pieces"
 	"github.com/tenonhq/tenon/table"
 	"github.com/tenonhq/tenon/workflow"
+	"github.com/tenonhq/tenon/workflow/runner"
 )
 
-// The bounds of a table of a workflow: the size of its Arrow data, and the rows of it that expressions see.
+// The bounds of the rows of a table that expressions see.
 const (
-	maxTable  = 64 << 20
 	headRows  = 100
 	headBytes = 64 << 10
 )
@@ -27,50 +29,51 @@ const (
 // errTableFull says that a table exceeds its bound.
 var errTableFull = errors.New("the table is too large")
 
-// tableBuffer collects a table as it is written.
-type tableBuffer struct {
-	bytes.Buffer
-	full bool // more was written than it holds
+// openTable opens a table at its start, wherever in stands.
+func openTable(ctx context.Context, in *io.SectionReader) (*table.Reader, error) {
+	return table.Open(ctx, "-", table.Options{Stdin: io.NewSectionReader(in, 0, in.Size()), Name: "the data"})
 }
 
-// Write implements io.Writer.
-func (b *tableBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxTable {
-		b.full = true
-		return 0, errTableFull
+// openStored opens a table that the store has.
+func (h *Host) openStored(ctx context.Context, t tenon.Table) (*table.Reader, error) {
+	in, err := pieces.OpenTable(ctx, h.store, t)
+	if err != nil {
+		return nil, err
 	}
-	return b.Buffer.Write(p)
+	return openTable(ctx, in)
 }
 
-// openTable opens a table in memory.
-func openTable(ctx context.Context, data []byte) (*table.Reader, error) {
-	return table.Open(ctx, "-", table.Options{Stdin: bytes.NewReader(data), Name: "the data"})
-}
-
-// takeTables checks tables that come from outside. It returns their descriptions by port, and their bytes by digest.
-func (h *Host) takeTables(ctx context.Context, in map[string][]byte) (map[string]tenon.Table, map[string][]byte,
-	error) {
-	tables, blobs := map[string]tenon.Table{}, map[string][]byte{}
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		data := in[name]
-		if len(data) > maxTable {
-			return nil, nil, tenon.Errorf(tenon.CodeTooLarge, "the table for input '%s' has more than %d MiB",
-				tenon.Visible(name), maxTable>>20)
+// takeTables checks tables that come from outside, in memory or in files. It returns their descriptions by port, and
+// the tables by digest.
+func (h *Host) takeTables(ctx context.Context, in map[string][]byte,
+	files map[string]*io.SectionReader) (map[string]tenon.Table, map[string]runner.Given, []taken, error) {
+	from := map[string]tableSource{}
+	for name, data := range in {
+		from[name] = inMemory(data)
+	}
+	for name, f := range files {
+		if _, twice := from[name]; twice {
+			return nil, nil, nil, tenon.Errorf(tenon.CodeInvalid, "there are two tables for input '%s'",
+				tenon.Visible(name))
 		}
-		t, _, err := summary(ctx, data, 0)
+		from[name] = tableSource{in: f}
+	}
+	tables, given, list := map[string]tenon.Table{}, map[string]runner.Given{}, []taken(nil)
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		t, err := h.take(ctx, "the table for input '"+tenon.Visible(name)+"'", from[name])
 		if err != nil {
-			return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "the table for input '%s': %w", tenon.Visible(name),
-				err)
+			return nil, nil, nil, err
 		}
-		t.Name, t.Digest = name, store.Digest(data)
-		tables[name], blobs[t.Digest] = t, data
+		t.Name = name
+		tables[name], given[t.Digest] = t.Table, t.Given
+		list = append(list, t)
 	}
-	return tables, blobs, nil
+	return tables, given, list, nil
 }
 
 // summary describes a table and returns its first rows.
-func summary(ctx context.Context, data []byte, head int) (t tenon.Table, rows json.RawMessage, err error) {
-	r, err := openTable(ctx, data)
+func summary(ctx context.Context, in *io.SectionReader, head int) (t tenon.Table, rows json.RawMessage, err error) {
+	r, err := openTable(ctx, in)
 	if err != nil {
 		return t, nil, err
 	}
@@ -79,23 +82,23 @@ func summary(ctx context.Context, data []byte, head int) (t tenon.Table, rows js
 	if err == nil {
 		err = closed
 	}
-	t.Bytes = int64(len(data))
+	t.Bytes = in.Size()
 	return t, rows, err
 }
 
 // heads returns the first rows of the inputs of a workflow, for its expressions.
 func (h *Host) heads(ctx context.Context, inputs map[string]tenon.Table,
-	blobs map[string][]byte) (map[string]json.RawMessage, error) {
+	given map[string]runner.Given) (map[string]json.RawMessage, error) {
 	var out map[string]json.RawMessage
 	for name, t := range inputs {
-		data := blobs[t.Digest]
-		if data == nil {
+		in := given[t.Digest].In
+		if in == nil {
 			var err error
-			if data, err = h.store.Blob(ctx, t.Digest); err != nil {
+			if in, err = pieces.OpenTable(ctx, h.store, t); err != nil {
 				return nil, err
 			}
 		}
-		_, rows, err := summary(ctx, data, headRows)
+		_, rows, err := summary(ctx, in, headRows)
 		if err != nil {
 			return nil, tenon.Errorf(tenon.ErrorCode(err), "the table for input '%s': %w", name, err)
 		}
@@ -117,7 +120,7 @@ func (h *Host) doTable(ctx context.Context, _ string, a engine.Attempt, _ func(t
 	if err != nil {
 		return nil, err
 	}
-	return h.makeTable(ctx, a, c.Timeout, func(ctx context.Context, out *tableBuffer) error {
+	return h.makeTable(ctx, a, c.Timeout, func(ctx context.Context, out io.Writer) error {
 		o := table.WriteOptions{Stdout: out}
 		switch {
 		case c.CSV != "":
@@ -131,7 +134,7 @@ func (h *Host) doTable(ctx context.Context, _ string, a engine.Attempt, _ func(t
 			if err != nil {
 				return err
 			}
-			r, err := openTable(ctx, data)
+			r, err := openTable(ctx, pieces.Bytes(data))
 			if err != nil {
 				return inFile(c.Arrow, err)
 			}
@@ -156,7 +159,7 @@ func inFile(name string, err error) error {
 // makeTable runs a function that makes a table, within the bounds of a table, and keeps the table. An error is the
 // failure of the step.
 func (h *Host) makeTable(ctx context.Context, a engine.Attempt, timeout time.Duration,
-	run func(context.Context, *tableBuffer) error) ([]tenon.Event, error) {
+	run func(context.Context, io.Writer) error) ([]tenon.Event, error) {
 	parent := ctx
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -164,18 +167,18 @@ func (h *Host) makeTable(ctx context.Context, a engine.Attempt, timeout time.Dur
 		defer cancel()
 	}
 	start := time.Now()
-	var out tableBuffer
-	err := run(ctx, &out)
+	out, err := h.spoolTable(func(w io.Writer) error { return run(ctx, w) })
+	defer func() { _ = out.Close() }() // a temporary file
 	var t tenon.Table
 	var rows json.RawMessage
 	if err == nil {
-		t, rows, err = summary(ctx, out.Bytes(), headRows)
+		t, rows, err = summary(ctx, out.Section(), headRows)
 	}
 	switch {
 	case err != nil && parent.Err() != nil:
 		return nil, context.Cause(parent)
 	case errors.Is(err, errTableFull):
-		err = tenon.Errorf(tenon.CodeTooLarge, "the table has more than %d MiB; filter or aggregate it", maxTable>>20)
+		err = tenon.Errorf(tenon.CodeTooLarge, "%w; or filter or aggregate it", h.tooLarge("the table"))
 	case err != nil && ctx.Err() != nil:
 		err = tenon.Errorf(tenon.CodeTimeout, "it took longer than %s", timeout.Round(time.Millisecond))
 	}
@@ -183,7 +186,7 @@ func (h *Host) makeTable(ctx context.Context, a engine.Attempt, timeout time.Dur
 		return []tenon.Event{h.executor.Failed(a.Step, err, false, time.Since(start))}, nil
 	}
 	t.Name = a.Step
-	if t.Digest, err = h.store.PutBlob(ctx, a.Row.ID, out.Bytes()); err != nil {
+	if err = h.keep(parent, a.Row.ID, out, &t); err != nil {
 		return nil, err
 	}
 	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult,
@@ -197,7 +200,8 @@ func (h *Host) doSQL(ctx context.Context, _ string, a engine.Attempt, _ func(ten
 	if err != nil {
 		return nil, err
 	}
-	q := table.Query{SQL: c.SQL, Bytes: maxTable, Temp: maxQueryTemp}
+	most, _ := h.tableLimit()
+	q := table.Query{SQL: c.SQL, Bytes: math.MaxInt64, Temp: max(maxQueryTemp, 2*most)}
 	if len(c.Params) > 0 {
 		d := json.NewDecoder(bytes.NewReader(c.Params))
 		d.UseNumber() // integers are exact
@@ -211,15 +215,14 @@ func (h *Host) doSQL(ctx context.Context, _ string, a engine.Attempt, _ func(ten
 	var open []*table.Reader
 	defer func() {
 		for _, r := range open {
-			_ = r.Close() // it is in memory
+			_ = r.Close() // it was only read
 		}
 	}()
 	for _, name := range slices.Sorted(maps.Keys(c.Tables)) {
-		data, err := h.store.Blob(ctx, c.Tables[name].Digest)
-		if err != nil {
+		r, err := h.openStored(ctx, c.Tables[name])
+		if code := tenon.ErrorCode(err); code == tenon.CodeStore || code == tenon.CodeCancelled {
 			return nil, err
 		}
-		r, err := openTable(ctx, data)
 		if err != nil {
 			return []tenon.Event{h.executor.Failed(a.Step, tenon.Errorf(tenon.ErrorCode(err), "table '%s': %w", name,
 				err), false, 0)}, nil
@@ -227,7 +230,7 @@ func (h *Host) doSQL(ctx context.Context, _ string, a engine.Attempt, _ func(ten
 		open = append(open, r)
 		q.Tables = append(q.Tables, table.Input{Name: name, Reader: r})
 	}
-	return h.makeTable(ctx, a, c.Timeout, func(ctx context.Context, out *tableBuffer) error {
+	return h.makeTable(ctx, a, c.Timeout, func(ctx context.Context, out io.Writer) error {
 		_, err := table.Select(ctx, q, "-", table.WriteOptions{Stdout: out})
 		return err
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
-// TestSnapshotOfADeletedSession deletes, from another process, the only session
-// whose run has the snapshot of the tools: the next run stores it again.
+// TestSnapshotOfADeletedSession deletes the only session that uses a snapshot of the tools, from another process. The
+// next run must store the snapshot again.
 func TestSnapshotOfADeletedSession(t *testing.T) {
 	home := t.TempDir()
 	h := open(t, home, `steps: [{calls: [{name: price, arguments: {thing: tea}}]}, {expect: 3 EUR, text: three}]`, &shop{})

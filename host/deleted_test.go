@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/transcript"
 )
 
-// deleting is a store that deletes a session when somebody begins to read one of its journals, or its row.
+// deleting is a store that deletes a session when a reader begins to read one of its journals or its row.
 type deleting struct {
 	store.Store
 	t       *testing.T
@@ -43,7 +43,8 @@ func (d *deleting) Session(ctx context.Context, id string) (tenon.Session, error
 	return d.Store.Session(ctx, id)
 }
 
-// TestReadWhileDeleting counts and searches while a session is deleted: the session is left out.
+// TestReadWhileDeleting reads statistics and searches while a session is being deleted. The results leave the session
+// out.
 func TestReadWhileDeleting(t *testing.T) {
 	for _, tt := range []struct{ name, at, does string }{
 		{"RP-26_stats", "events", "stats"},
@@ -75,7 +76,7 @@ func TestReadWhileDeleting(t *testing.T) {
 				}
 				return hits
 			}
-			if n := len(search()); n != 2 { // now both are in the index
+			if n := len(search()); n != 2 { // now both sessions are in the index
 				t.Fatalf("%d hits before the deletion", n)
 			}
 			d.session, d.run, d.at = gone.Session, gone.Run, tt.at

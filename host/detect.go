@@ -23,7 +23,9 @@ var localServers = []struct {
 	{"vllm", "http://127.0.0.1:8000", false},
 }
 
-// defaultModels are the models that a provider's key makes available without configuration.
+// defaultModels are the models that a provider's key makes available without configuration. Sources of the names:
+// docs.mistral.ai/models, console.groq.com/docs/models, the page "Your First API Call" of api-docs.deepseek.com, and
+// docs.x.ai/docs/migration/may-15-retirement.
 var defaultModels = []struct{ env, name string }{
 	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"},
 	{"OPENAI_API_KEY", "openai/gpt-5"},
@@ -31,8 +33,8 @@ var defaultModels = []struct{ env, name string }{
 	{"OPENROUTER_API_KEY", "openrouter/openai/gpt-5"},
 	{"MISTRAL_API_KEY", "mistral/mistral-medium-latest"},
 	{"GROQ_API_KEY", "groq/openai/gpt-oss-120b"},
-	{"DEEPSEEK_API_KEY", "deepseek/deepseek-chat"},
-	{"XAI_API_KEY", "xai/grok-4"},
+	{"DEEPSEEK_API_KEY", "deepseek/deepseek-flash"},
+	{"XAI_API_KEY", "xai/grok-4.3"},
 }
 
 // DefaultModel returns the model that a provider's key makes available without configuration, as provider/name. It is

@@ -10,7 +10,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestHelpersWithoutAgent calls the tools that only runs of agents have a use for, as a person can by their servers.
+// TestHelpersWithoutAgent calls tenon's own tools that are meant for agents, such as find_tools, outside of an agent's
+// run. A person can call them by their server names.
 func TestHelpersWithoutAgent(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: [{text: hello}]", &shop{})
 	for _, c := range []struct{ server, tool, args, want string }{

@@ -22,7 +22,7 @@ import (
 // The bounds of kept embeddings, and the pause after a failure.
 const (
 	maxVectors        = 20_000
-	maxVectorNumbers  = 16 << 20 // of all vectors, four bytes each
+	maxVectorNumbers  = 16 << 20 // numbers in all vectors, four bytes each
 	maxEmbeddingsTime = time.Minute
 	embeddingsPause   = 30 * time.Second
 )

@@ -22,7 +22,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// zoo is a toolset of tools whose texts share no word with the queries of the test.
+// zoo is a toolset whose descriptions share no word with the queries of the test.
 type zoo struct{}
 
 func (zoo) Tools(context.Context) ([]tenon.Tool, error) {
@@ -32,7 +32,7 @@ func (zoo) Tools(context.Context) ([]tenon.Tool, error) {
 
 func (zoo) Call(context.Context, tenon.Call) (*tenon.Result, error) { return &tenon.Result{}, nil }
 
-// fakeEmbeddings is a provider whose vectors have a direction for cats and one for dogs.
+// fakeEmbeddings is an embeddings provider whose vectors have one direction for cats and one for dogs.
 type fakeEmbeddings struct {
 	texts  atomic.Int64
 	status atomic.Int64
@@ -44,7 +44,7 @@ func (f *fakeEmbeddings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Model string
 		Input []string
 	}
-	raw, _ := io.ReadAll(r.Body) // a hanging request is noticed only after that
+	raw, _ := io.ReadAll(r.Body) // the server notices a cancelled request only after it has read the body
 	switch {
 	case r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer key-of-embeddings":
 		w.WriteHeader(http.StatusNotFound)
@@ -73,7 +73,7 @@ func (f *fakeEmbeddings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"data":[%s]}`, strings.Join(data, ","))
 }
 
-// startWith opens a host whose embeddings are of the provider.
+// startWith opens a host that uses the embeddings of the provider.
 type startWith func(t *testing.T, home, provider string) (*host.Host, *catalog.Snapshot)
 
 func TestEmbeddings(t *testing.T) {

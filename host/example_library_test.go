@@ -17,8 +17,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// shopServer is an MCP server of three tools, as plain as one can be: any server that
-// speaks the protocol will do.
+// shopServer starts a minimal MCP server with three tools.
 func shopServer() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q struct {
@@ -53,8 +52,7 @@ func shopServer() *httptest.Server {
 	}))
 }
 
-// A host is opened with a configuration file: it finds the tools of all its servers, and
-// calls them.
+// A host is opened with a configuration file. It lists the tools of all configured servers, and calls them.
 func ExampleOpen() {
 	ctx := context.Background()
 	dir, _ := os.MkdirTemp("", "")
@@ -89,7 +87,7 @@ func ExampleOpen() {
 	// 42
 }
 
-// Functions can be added while a host is open: the next run offers them to the model.
+// Functions can be added while a host is open. The next run offers them to the model.
 func ExampleNewToolset() {
 	ctx := context.Background()
 	dir, _ := os.MkdirTemp("", "")
@@ -105,7 +103,7 @@ func ExampleNewToolset() {
 	}
 	weather := host.NewFunction("get_weather", "The weather at a place", func(_ context.Context, p place) (string, error) {
 		return "15°C, Cloudy in " + p.Location, nil
-	}).ReadOnly() // otherwise the call would need approval
+	}).ReadOnly() // without this, the call would need an approval
 	own, err := host.NewToolset(weather)
 	if err != nil {
 		log.Fatal(err)
@@ -125,8 +123,8 @@ func ExampleNewToolset() {
 	// 15°C, Cloudy in London
 }
 
-// One tool of a server can be given as a definition, without asking the server what it
-// has; or its tools are discovered, filtered and named.
+// A single tool of a server can be defined in the configuration, without listing the tools of the server. Or the tools
+// are listed, filtered and renamed.
 func ExampleServers_discovered() {
 	ctx := context.Background()
 	dir, _ := os.MkdirTemp("", "")

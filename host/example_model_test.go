@@ -15,8 +15,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// parrot is a model of the program's own: it has the tool called that is on offer, and
-// then says what the tool gave, word by word.
+// parrot is a model that is part of the program. It calls the offered tool, and then repeats the result of the tool
+// word by word.
 type parrot struct{}
 
 func (parrot) Name() string { return "birds/parrot" }
@@ -42,7 +42,7 @@ func (parrot) Generate(_ context.Context, req *tenon.Request) iter.Seq2[tenon.De
 	}
 }
 
-// counted counts the calls that go to a toolset.
+// counted wraps a toolset and prints its calls.
 type counted struct {
 	tenon.Toolset
 	server string
@@ -53,8 +53,7 @@ func (c counted) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	return c.Toolset.Call(ctx, call)
 }
 
-// A model of the program's own answers, its text is printed as it comes, and each call
-// of a tool is seen on its way.
+// This example streams the answer of a model that is part of the program, and prints every tool call.
 func ExampleHost_Stream() {
 	ctx := context.Background()
 	home, _ := os.MkdirTemp("", "")
@@ -73,7 +72,7 @@ func ExampleHost_Stream() {
 	screen := io.Discard // os.Stdout, say
 	for e, err := range h.Stream(ctx, host.Question{Text: "What time is it?"}) {
 		if err != nil {
-			log.Fatal(err) // it was not begun, or not followed to its end
+			log.Fatal(err) // the run was not started, or following it failed
 		}
 		switch d := e.Value().(type) {
 		case *view.Text: // a piece of the text

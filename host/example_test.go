@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// weather is a tool in Go: anything with these two methods is a Toolset, and runs
-// under the same rules and records as the tools of an MCP server.
+// weather is a tool written in Go. Every type with these two methods is a Toolset. The same rules apply to it as to the
+// tools of an MCP server, and its calls are recorded in the same way.
 type weather struct{}
 
 func (weather) Tools(context.Context) ([]tenon.Tool, error) {
@@ -21,7 +21,7 @@ func (weather) Tools(context.Context) ([]tenon.Tool, error) {
 		Remote:      "get_weather",
 		Description: "The weather at a place",
 		Input:       json.RawMessage(`{"type":"object","properties":{"location":{"type":"string"}},"required":["location"]}`),
-		Annotations: tenon.Annotations{ReadOnly: &readOnly}, // else a person would be asked
+		Annotations: tenon.Annotations{ReadOnly: &readOnly}, // without this, a person would have to approve each call
 	}}, nil
 }
 
@@ -29,8 +29,8 @@ func (weather) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("15°C, Cloudy")}}, nil
 }
 
-// A host with one tool of its own answers a question. The model is the built-in
-// script; leave Model out to use what the configuration or the environment names.
+// A host with one tool written in Go answers a question. The model is the built-in script. If Model is empty, the
+// configuration or the environment selects the model.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")
@@ -71,7 +71,7 @@ func Example() {
 	// 15°C, Cloudy
 }
 
-// till is a tool that changes something, so that somebody has to allow each call.
+// till is a tool that changes something, so each call needs an approval.
 type till struct{}
 
 func (till) Tools(context.Context) ([]tenon.Tool, error) {
@@ -82,7 +82,7 @@ func (till) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("called with " + string(c.Arguments))}}, nil
 }
 
-// A function decides what runs wait for; it may change the arguments.
+// A function decides about calls that need an approval. It may change their arguments.
 func ExampleConfig_approve() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")

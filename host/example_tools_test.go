@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// A host can be opened from code alone: functions of the program are tools, checked
-// against the schema of their argument's type.
+// A host can be opened without a configuration file. Go functions become tools; their arguments are checked against the
+// schema of the argument type.
 func ExampleNewFunction() {
 	ctx := context.Background()
 	home, _ := os.MkdirTemp("", "")
@@ -43,7 +43,7 @@ func ExampleNewFunction() {
 	// invalid
 }
 
-// wallClock is a toolset of the program's own.
+// wallClock is a toolset written in Go.
 type wallClock struct{}
 
 func (wallClock) Tools(context.Context) ([]tenon.Tool, error) {
@@ -55,8 +55,8 @@ func (wallClock) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("noon")}}, nil
 }
 
-// Toolsets come and go while a host is open. Every tool says which server it is of, and
-// a server is removed with exactly its tools. AddServer does the same with an MCP server.
+// Toolsets can be added and removed while a host is open. Every tool names its server. Removing a server removes
+// exactly its tools. AddServer does the same with an MCP server.
 func ExampleTools() {
 	ctx := context.Background()
 	home, _ := os.MkdirTemp("", "")
@@ -93,9 +93,8 @@ func ExampleTools() {
 	// now of wrist
 }
 
-// An MCP server can be added while the host is open. Its tools are filtered and named as
-// its entry says, and by a Go function, which gets each tool and returns it as it should
-// be, or nil to leave it out.
+// An MCP server can be added while the host is open. Its entry filters and renames its tools. Then a Go function gets
+// each tool, and returns it with changes, or nil to leave it out.
 func ExampleServers() {
 	ctx := context.Background()
 	h, err := host.Open(ctx, host.Config{})

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestExamples runs the examples that show rows of the acceptance once more, under
-// their names, and holds them to what their comments promise.
+// TestExamples runs some examples again under the ids of the acceptance tests that they prove, and checks their output.
 func TestExamples(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "example_library_test.go", nil, parser.ParseComments)
 	if err != nil {
@@ -38,7 +37,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// printed returns what a function prints on stdout.
+// printed returns what a function prints to stdout.
 func printed(t *testing.T, f func()) string {
 	t.Helper()
 	r, w, err := os.Pipe()

@@ -46,6 +46,9 @@ func (h *Host) do(ctx context.Context, run string, a engine.Attempt, emit func(t
 	if h.cfg.Untrusted {
 		return nil, errUntrusted()
 	}
+	if err := h.arrivals.wait(ctx, a.Row.ID); err != nil {
+		return nil, err
+	}
 	return h.executor.Do(ctx, run, a, emit)
 }
 
@@ -132,6 +135,9 @@ func (h execution) Prepare(ctx context.Context, core string, c *agent.DecideComm
 	if c.Tool != nil {
 		return catalog.Prepared{Tool: c.Tool, Arguments: c.Call.Arguments}, nil
 	}
+	if c.Call.Connector != nil {
+		return prepareConnector(&c.Call)
+	}
 	snapshot, err := h.inView(ctx, c.View, c.Propose)
 	if err != nil {
 		return catalog.Prepared{}, tenon.Errorf(tenon.CodeStore, "%w", err)
@@ -157,7 +163,11 @@ func (h execution) Prepare(ctx context.Context, core string, c *agent.DecideComm
 	if err != nil {
 		return catalog.Prepared{Tool: t, Arguments: call.Arguments}, err
 	}
-	return snapshot.Prepare(&call, h.ruleset().Layers.Reads())
+	rules := h.ruleset()
+	if ready, ok := preparedIn(ctx, snapshot, rules, &call); ok {
+		return ready, nil
+	}
+	return snapshot.Prepare(&call, rules.Layers.Reads())
 }
 
 // CheckResult checks a structured result against the output schema that its tool had when the call was decided about.
@@ -203,6 +213,15 @@ func (h execution) Subject(ctx context.Context, run tenon.Run, t *tenon.Tool) (*
 func (h execution) Find(ctx context.Context, run tenon.Run, step, remote string, s *agent.Subject,
 	f *policy.Facts) (string, error) {
 	return h.grantFor(ctx, run, step, remote, s, f)
+}
+
+// Holds reports whether an approval for the session holds. One without a session is only for the run, and in its
+// journal.
+func (h execution) Holds(ctx context.Context, run tenon.Run, key string) (bool, error) {
+	if run.Session == "" {
+		return true, nil
+	}
+	return h.store.SessionGranted(ctx, run.Session, key)
 }
 
 // facts returns what the rules evaluate. Errors: store (the start of the run cannot be read).

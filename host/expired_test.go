@@ -12,8 +12,9 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestExpiredIsNotListed: what nobody can answer any more is not shown as waiting, before
-// anybody has taken its run up; who answers it all the same is told, and the run goes on.
+// TestExpiredIsNotListed checks that an expired approval is no longer listed, even before a process has resumed its
+// run. A late decision has no effect: the caller learns that the approval has expired, and the run continues without
+// the call.
 func TestExpiredIsNotListed(t *testing.T) {
 	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	cfg := &config.Config{}
@@ -69,8 +70,8 @@ func TestExpiredIsNotListed(t *testing.T) {
 	}
 }
 
-// TestApprovalsStandInTheirOrder asks about one call of a run, and a minute later about more
-// than ten calls of a turn of another.
+// TestApprovalsStandInTheirOrder checks the order of approvals: one call of a run first, then more than ten calls in
+// one turn of another run a minute later.
 func TestApprovalsStandInTheirOrder(t *testing.T) {
 	c := &clock{time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
 	n := 0

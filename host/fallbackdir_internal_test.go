@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// Without a usable state folder all hosts of a user share one folder among the temporary
-// files; each left one of its own.
+// TestSpareFolderIsOne checks that all hosts of a user share one temporary folder if the state folder is unusable.
+// Otherwise each host would leave another folder behind.
 func TestSpareFolderIsOne(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, home := range []string{"", file} { // none, and one in which nothing can be made
+	for _, home := range []string{"", file} { // no state folder, and a path in which no folder can be created
 		c := Config{LookupEnv: func(name string) (string, bool) { return home, name == "HOME" && home != "" }}
 		for range 2 {
 			h, err := Open(t.Context(), c)
@@ -35,7 +35,8 @@ func TestSpareFolderIsOne(t *testing.T) {
 	}
 }
 
-// A folder that others can reach into, or a link, is left alone: its name can be foreseen.
+// TestSpareFolderIsOnlyOurs checks that the shared temporary folder is not used if other users can access it or if it
+// is a link, because its name is predictable.
 func TestSpareFolderIsOnlyOurs(t *testing.T) {
 	for name, lay := range map[string]func(dir string) error{
 		"open": func(dir string) error {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -18,14 +19,14 @@ import (
 
 // The bounds of the files of a question.
 const (
-	maxFile  = 20 << 20 // bytes of one file, and of all files of a question
+	maxFile  = 20 << 20 // maximum size of one file and of all files of a question
 	maxText  = 1 << 20  // bytes of a text file
 	maxFiles = 32
 )
 
 // FileParts reads the files of a question: pictures (png, jpeg, gif, webp), PDF documents, sounds (wav, mp3, ogg, flac
-// and others), and UTF-8 texts, which the message contains under their file names. Errors: not_found, too_large,
-// invalid (any other content).
+// and others), videos (mp4, webm, mov and others), and UTF-8 texts, which the message contains under their file names.
+// A path can also be an address; see [AddressPart]. Errors: not_found, too_large, invalid (any other content).
 func FileParts(paths []string) ([]tenon.Part, error) {
 	if len(paths) > maxFiles {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "there are %d files; %d is the limit of one question", len(paths),
@@ -34,6 +35,10 @@ func FileParts(paths []string) ([]tenon.Part, error) {
 	var parts []tenon.Part
 	left := int64(maxFile)
 	for _, path := range paths {
+		if p, ok := AddressPart(path); ok {
+			parts = append(parts, p)
+			continue
+		}
 		p, size, err := filePart(path, left)
 		if err != nil {
 			return nil, err
@@ -80,23 +85,40 @@ func reasonOf(err error) error {
 // FilePart makes a part of a question from the content of a file, as [FileParts] does. Errors: too_large, invalid.
 func FilePart(name string, data []byte) (tenon.Part, error) {
 	kind := kindOfFile(name, data)
-	part := tenon.Part{MimeType: kind, Data: base64.StdEncoding.EncodeToString(data)}
+	part, isMedia := mediaPart(kind, name, base64.StdEncoding.EncodeToString(data))
 	switch {
-	case kind == "image/png" || kind == "image/jpeg" || kind == "image/gif" || kind == "image/webp":
-		part.Type = tenon.PartImage
-	case kind == "application/pdf" || strings.HasPrefix(kind, "audio/"):
-		part.Type, part.Text = tenon.PartFile, name
-	case utf8.Valid(data) && !strings.ContainsRune(string(data), 0):
+	case isMedia:
+	case isText(data):
 		if len(data) > maxText {
 			return part, tenon.Errorf(tenon.CodeTooLarge, "file %s is a text of more than %d MiB, which no "+
 				"model takes", name, maxText>>20)
 		}
 		return tenon.Part{Type: tenon.PartText, Text: fmt.Sprintf("File %s:\n\n%s", tenon.Visible(name), data)}, nil
 	default:
-		return part, tenon.Errorf(tenon.CodeInvalid, "file %s (%s) is no picture, PDF document, sound or text in "+
-			"UTF-8, so no model would take it", name, kind)
+		return part, tenon.Errorf(tenon.CodeInvalid, "file %s (%s) is no picture, PDF document, sound, video or "+
+			"text in UTF-8, so no model would take it", name, kind)
 	}
 	return part, nil
+}
+
+// mediaPart makes a part from the base64 data of a picture, PDF document, sound or video. ok is false for other kinds,
+// which no model takes.
+func mediaPart(kind, name, data string) (part tenon.Part, ok bool) {
+	part = tenon.Part{MimeType: kind, Data: data}
+	switch {
+	case kind == "image/png" || kind == "image/jpeg" || kind == "image/gif" || kind == "image/webp":
+		part.Type = tenon.PartImage
+	case kind == "application/pdf" || strings.HasPrefix(kind, "audio/") || strings.HasPrefix(kind, "video/"):
+		part.Type, part.Text = tenon.PartFile, name
+	default:
+		return part, false
+	}
+	return part, true
+}
+
+// isText reports whether data is a text in UTF-8. A text has no NUL.
+func isText(data []byte) bool {
+	return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
 }
 
 // kindOfFile returns the MIME type of a file by its content or, if the content does not identify it, by its name.
@@ -109,12 +131,26 @@ func kindOfFile(name string, data []byte) string {
 	default:
 		return kind
 	}
-	if byName, _, err := mime.ParseMediaType(mime.TypeByExtension(strings.ToLower(filepath.Ext(name)))); err == nil &&
-		strings.HasPrefix(byName, "audio/") && !utf8.Valid(data) {
+	if byName := kindOfName(name); !utf8.Valid(data) &&
+		(strings.HasPrefix(byName, "audio/") || strings.HasPrefix(byName, "video/")) {
 		return byName
 	}
-	if ext := strings.ToLower(filepath.Ext(name)); kind == "application/octet-stream" && ext == ".mp3" {
-		return "audio/mpeg" // MP3 without an ID3 header
+	return kind
+}
+
+// kinds are the MIME types of files by the ends of their names. The table of the operating system may lack them.
+var kinds = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+	".webp": "image/webp", ".pdf": "application/pdf", ".mp3": "audio/mpeg", ".wav": "audio/wav", ".flac": "audio/flac",
+	".ogg": "audio/ogg", ".m4a": "audio/mp4", ".aac": "audio/aac", ".mp4": "video/mp4", ".mov": "video/quicktime",
+	".webm": "video/webm", ".mpeg": "video/mpeg", ".mpg": "video/mpeg", ".avi": "video/x-msvideo",
+	".mkv": "video/x-matroska", ".flv": "video/x-flv", ".wmv": "video/x-ms-wmv", ".3gp": "video/3gpp"}
+
+// kindOfName returns the MIME type of a file by the end of its name, or "".
+func kindOfName(name string) string {
+	ext := strings.ToLower(filepath.Ext(name))
+	if kind := kinds[ext]; kind != "" {
+		return kind
 	}
+	kind, _, _ := strings.Cut(mime.TypeByExtension(ext), ";")
 	return kind
 }

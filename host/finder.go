@@ -28,7 +28,7 @@ var finderTools = []tenon.Tool{{Remote: "find_tools", Annotations: harmless,
 const (
 	aboutServers = 40  // servers in the finder's description
 	aboutRunes   = 80  // of text for each server
-	foundRunes   = 240 // of the description of a found tool
+	foundRunes   = 240 // maximum length of the description of a found tool
 )
 
 // hasNoTools reports whether nothing can offer a tool.
@@ -121,7 +121,7 @@ func (h *Host) doFind(ctx context.Context, s *executor.Step) ([]tenon.Event, err
 		return []tenon.Event{h.executor.Failed(s.Step, tenon.Errorf(tenon.CodeInvalid,
 			"the arguments cannot be read: %w", err), false, 0)}, nil
 	}
-	var v agent.View // of a call that a person makes: no tools
+	var v agent.View // a call that a person makes has no tools
 	if c.View != nil {
 		v = *c.View
 	}

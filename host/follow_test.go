@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// lasting is a toolset whose tool x ends with its context.
+// lasting is a toolset whose tool x runs until its context ends.
 type lasting struct{ ownTools }
 
 func (lasting) Call(ctx context.Context, _ tenon.Call) (*tenon.Result, error) {
@@ -23,8 +23,7 @@ func callsX() ownModel {
 	return answers(responds(tenon.StopToolUse, callPart("1", "x", `{}`)), responds(tenon.StopEnd, textPart("done")))
 }
 
-// TestRunEndsWithItsContext follows a run with a context that ends: whoever follows is
-// told, and the run goes on.
+// TestRunEndsWithItsContext ends the context of a follower. The follower gets an error, and the run continues.
 func TestRunEndsWithItsContext(t *testing.T) {
 	h := openOwn(t, callsX(), lasting{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -51,8 +50,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestCloseWhileFollowed closes a host under whoever follows a run, in this host and in
-// another one on its store, and uses it afterwards.
+// TestCloseWhileFollowed closes a host while a run is followed, by this host and by another host on the same store.
+// Then it uses the closed host.
 func TestCloseWhileFollowed(t *testing.T) {
 	home := t.TempDir()
 	open := func() *host.Host {

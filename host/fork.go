@@ -80,7 +80,7 @@ func (h *Host) planFork(ctx context.Context, f Fork) (tenon.Session, int, error)
 			return s, 0, tenon.Errorf(tenon.CodeConflict, "message %d of session %s calls tools that have no result "+
 				"yet; wait for run %s, or name an earlier message", list[i-1].N, from.ID, holder.ID)
 		}
-		if i -= 2; i < 0 { // to the message before these calls
+		if i -= 2; i < 0 { // fork at the message before these calls
 			return s, 0, nil
 		}
 	}

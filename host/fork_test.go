@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// said is a session's conversation in one line: u, a, c (calls) and t (results).
+// said returns a session's conversation in one line: u (user), a (assistant), c (calls) and t (tool results).
 func said(t *testing.T, h *host.Host, session string) string {
 	t.Helper()
 	list, err := h.Sessions().Transcripts().Messages(t.Context(), session)
@@ -34,7 +34,7 @@ func said(t *testing.T, h *host.Host, session string) string {
 	return b.String()
 }
 
-// stored is how many events are in the journal.
+// stored returns how many of the events are in the journal.
 func stored(events []tenon.Event) int {
 	n := 0
 	for _, e := range events {
@@ -43,8 +43,8 @@ func stored(events []tenon.Event) int {
 	return n
 }
 
-// TestFork forks a conversation of two questions, of which the first called a
-// tool, at each of its messages.
+// TestFork forks a conversation at each of its messages. The conversation has two questions, and the first one called a
+// tool.
 func TestFork(t *testing.T) {
 	h := open(t, t.TempDir(), `
 conversations:
@@ -64,7 +64,7 @@ conversations:
 	}{
 		"":                {6, "uctaua"},
 		"1":               {1, "u"},
-		"2":               {3, "uct"}, // a call and its result stay together
+		"2":               {3, "uct"}, // a call is never separated from its result
 		"3":               {3, "uct"},
 		"4":               {4, "ucta"},
 		"5":               {5, "uctau"},
@@ -84,7 +84,7 @@ conversations:
 		}
 		ids[at] = s.ID
 	}
-	// The fork goes on, and so does the session that it was forked from.
+	// Both the fork and the original session can continue.
 	r, _ := ask(t, h, host.Question{Text: "And now?", Session: ids["2"]})
 	if got := said(t, h, r.Session); r.Session != ids["2"] || got != "uctua" {
 		t.Errorf("the fork of message 2 became %s", got)
@@ -96,7 +96,7 @@ conversations:
 	if got := said(t, h, ids[""]); got != "uctaua" {
 		t.Errorf("its fork became %s", got)
 	}
-	// A fork of a fork, at a message that is the grandparent's.
+	// A fork of a fork, at a message of the original session.
 	s, _, err := h.Sessions().Fork(t.Context(), host.Fork{Session: r.Session, At: "1"})
 	if err != nil || said(t, h, s.ID) != "u" || s.Parent != r.Session || s.Head != first.Run {
 		t.Errorf("fork of a fork: %+v %v", s, err)
@@ -115,8 +115,8 @@ conversations:
 	}
 }
 
-// TestForkOfABusySession asks in a fork while the session is at work: the fork
-// holds no call that has no result.
+// TestForkOfABusySession forks a session during a call and asks a question in the fork. The fork must not contain the
+// call that has no result.
 func TestForkOfABusySession(t *testing.T) {
 	s := &shop{gate: make(chan struct{})}
 	m := answering(func(req *tenon.Request) (*tenon.Response, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
-// fullDisk is a store that can be written only while full is false.
+// fullDisk is a store whose writes fail while full is true.
 type fullDisk struct {
 	store.Store
 	full atomic.Bool
@@ -36,12 +36,12 @@ func (f *fullDisk) PutBlob(ctx context.Context, run string, data []byte) (string
 	return f.Store.PutBlob(ctx, run, data)
 }
 
-// TestFullDiskDuringCall fills the disk during a call that must not be repeated, and resumes the run in the same process.
-// The model reads the result, and the call is not made again. Of a result that is too large for the journal it reads as
-// much as the rules allow.
+// TestFullDiskDuringCall fills the disk during a call that must not be repeated, and resumes the run in the same
+// process. The model gets the result, and the call is not repeated. If the result is too large for the journal, the
+// model gets as much of it as the rules allow.
 func TestFullDiskDuringCall(t *testing.T) {
 	for name, c := range map[string]struct {
-		most policy.Size
+		most tenon.Size
 		mode string
 		want string
 	}{

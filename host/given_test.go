@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// openModel opens a host without toolsets that plays steps.
+// openModel opens a host without toolsets. Its model plays the steps.
 func openModel(t *testing.T, home string, m tenon.Model, cfg *config.Config) *host.Host {
 	t.Helper()
 	h, err := host.Open(t.Context(), host.Config{Home: home, Config: cfg, Models: map[string]tenon.Model{"own": m},
@@ -34,7 +34,7 @@ func counterTool(n *atomic.Int32) host.Function {
 	})
 }
 
-// callsOf returns the calls of a run as "name outcome error".
+// callsOf returns the calls of a run, each as "name outcome error".
 func callsOf(t *testing.T, h *host.Host, run string) string {
 	t.Helper()
 	r, err := h.Runs().Open(run).Report(t.Context())
@@ -48,7 +48,8 @@ func callsOf(t *testing.T, h *host.Host, run string) string {
 	return strings.Join(list, "\n")
 }
 
-// TestQuestionTools: tools of a question are called under the rules, and the next question does not have them.
+// TestQuestionTools checks that the rules apply to the tools that a question brings, and that the next question does
+// not have these tools.
 func TestQuestionTools(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -92,7 +93,8 @@ func TestQuestionTools(t *testing.T) {
 	}
 }
 
-// TestQuestionToolsRules: a rule denies a tool of a question, and a tool that changes something asks.
+// TestQuestionToolsRules checks that a rule can deny a tool of a question, and that a tool that changes something needs
+// an approval.
 func TestQuestionToolsRules(t *testing.T) {
 	var n atomic.Int32
 	deny := &config.Config{Policy: policy.Config{Rules: []policy.Rule{{When: `tool.remote_name == "x"`, Verdict: "deny"}}}}
@@ -106,14 +108,14 @@ func TestQuestionToolsRules(t *testing.T) {
 	if tenon.ErrorCode(err) != tenon.CodeWaiting || n.Load() != 0 {
 		t.Fatalf("called %d times, error %v", n.Load(), err)
 	}
-	// The process still has the function, after any time.
+	// The process still has the function, however long the run has waited.
 	allow(t, h, a.Run.ID)
 	if got := callsOf(t, h, a.Run.ID); n.Load() != 1 || got != "functions.x result" {
 		t.Errorf("called %d times, %q", n.Load(), got)
 	}
 }
 
-// allow allows what a run waits for and follows the run to its end.
+// allow allows the calls that a run waits for, and follows the run to its end.
 func allow(t *testing.T, h *host.Host, run string) {
 	t.Helper()
 	list, err := h.Approvals().List(t.Context(), run)
@@ -133,8 +135,8 @@ func allow(t *testing.T, h *host.Host, run string) {
 	}
 }
 
-// TestQuestionToolsElsewhere: another process does not have the tools of a question. The model sees that the call
-// failed, unless the same key gave the tools to the run again.
+// TestQuestionToolsElsewhere checks that another process does not have the tools of a question. The model gets an error
+// for the call, unless a question with the same key has supplied the tools again.
 func TestQuestionToolsElsewhere(t *testing.T) {
 	for name, again := range map[string]bool{"gone": false, "given again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +170,8 @@ func TestQuestionToolsElsewhere(t *testing.T) {
 	}
 }
 
-// TestQuestionToolsNames: names that are in use, and a rule about a name that would become ambiguous, are errors.
+// TestQuestionToolsNames checks two errors: a tool of a question has a name that is already in use, and a rule names a
+// tool whose name would become ambiguous.
 func TestQuestionToolsNames(t *testing.T) {
 	var n atomic.Int32
 	f := counterTool(&n)
@@ -208,7 +211,8 @@ func TestQuestionToolsNames(t *testing.T) {
 	}
 }
 
-// TestStreamText: the text of a stream is whole also if its pieces were never seen, and each event has a typed value.
+// TestStreamText checks that the text of a stream is complete even if the caller skips its pieces, and that each event
+// has a typed value.
 func TestStreamText(t *testing.T) {
 	var n atomic.Int32
 	h := openModel(t, t.TempDir(), answers(responds(tenon.StopToolUse, textPart("Let me count."), callPart("1", "x", `{}`)),
@@ -234,7 +238,7 @@ func TestStreamText(t *testing.T) {
 	}
 }
 
-// TestAskFor: the answer is a value of the type that was asked for.
+// TestAskFor checks that AskFor returns a value of the requested type.
 func TestAskFor(t *testing.T) {
 	h := openModel(t, t.TempDir(), answers(responds(tenon.StopEnd, textPart(`{"km": 346}`))), nil)
 	type river struct {

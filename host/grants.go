@@ -12,17 +12,19 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/store"
 )
 
-// Grant is a permanent approval with its current state.
+// Grant is an approval for later calls with its current state: a permanent one, or one for the rest of a session.
 type Grant struct {
 	store.Grant
-	State  string `json:"state"`            // GrantActive or another state
-	Reason string `json:"reason,omitempty"` // why it is not active
+	Session string `json:"session,omitempty"` // if set, it is only for this session
+	State   string `json:"state"`             // GrantActive or another state
+	Reason  string `json:"reason,omitempty"`  // why it is not active
 }
 
 // The states of a [Grant].
@@ -87,8 +89,8 @@ func (h *Host) keepGrant(ctx context.Context, who tenon.Principal, asked agent.A
 		return nil, nil
 	}
 	s, now := asked.Subject, h.now()
-	g := store.Grant{ID: newGrantID(), Principal: who, Server: s.Server, Name: asked.Server, Remote: asked.Remote,
-		Target: s.Target, Definition: s.Definition,
+	g := store.Grant{ID: newGrantID(grantID), Principal: who, Server: s.Server, Name: asked.Server,
+		Remote: asked.Remote, Target: s.Target, Definition: s.Definition,
 		Condition: r.If, Uses: r.Uses, By: r.By, Created: now}
 	if r.For > 0 {
 		g.Expires = now.Add(r.For)
@@ -98,11 +100,22 @@ func (h *Host) keepGrant(ctx context.Context, who tenon.Principal, asked agent.A
 
 var grantIDs = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
+// The beginnings of the ids of grants.
+const (
+	grantID        = "gr_" // permanent
+	sessionGrantID = "gs_" // for a session
+)
+
+// IsGrantID reports whether a text can be the id of a grant, or its beginning, instead of the name of a tool.
+func IsGrantID(text string) bool {
+	return strings.HasPrefix(text, grantID) || strings.HasPrefix(text, sessionGrantID)
+}
+
 // newGrantID returns an id that is short enough to type, such as gr_4k7w2m9x.
-func newGrantID() string {
+func newGrantID(kind string) string {
 	b := make([]byte, 5)
 	_, _ = rand.Read(b) // never fails
-	return "gr_" + grantIDs.EncodeToString(b)
+	return kind + grantIDs.EncodeToString(b)
 }
 
 // conditions are the compiled conditions of grants. The zero value is ready.
@@ -203,7 +216,38 @@ func (h approvalsHandle) Grants(ctx context.Context, principal tenon.Principal) 
 		list[i] = Grant{Grant: stored[i]}
 		list[i].State, list[i].Reason = h.grantState(ctx, &stored[i])
 	}
+	sessions, err := h.store.SessionGrants(ctx, principal)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sessions {
+		list = append(list, sessionGrant(&sessions[i]))
+	}
 	return list, nil
+}
+
+// sessionGrant describes an approval of a session like a permanent one.
+func sessionGrant(s *store.SessionGrant) Grant {
+	g := Grant{Session: s.Session, State: GrantActive, Grant: store.Grant{ID: s.ID, Principal: s.Principal,
+		Name: s.Server, Remote: s.Remote, By: s.By, Created: s.Created, Foreign: s.Foreign}}
+	if s.Foreign {
+		g.State, g.Reason = GrantForeign, "somebody else wrote it into this store; the tool asks again"
+	}
+	return g
+}
+
+// keepForSession stores an approval for the rest of a session before the journal records it: the next call may be
+// decided at once. It returns the id, or "" for any other ruling. An approval that only the store has allows nothing.
+func (h *Host) keepForSession(ctx context.Context, run tenon.Run, asked *agent.Asking, r *agent.Ruling) (string,
+	error) {
+	if r.Verdict != tenon.Allow || r.Remember != agent.RememberSession || asked.Kind != agent.AskApproval ||
+		run.Session == "" {
+		return "", nil
+	}
+	g := store.SessionGrant{ID: newGrantID(sessionGrantID), Session: run.Session, Principal: run.Owner(), By: r.By,
+		Key: asked.Subject.SessionKey(asked.Server, asked.Remote), Server: asked.Server, Remote: asked.Remote,
+		Created: h.now()}
+	return g.ID, h.store.PutSessionGrant(ctx, g)
 }
 
 // grantState returns whether a grant applies now and, if not, the reason. It starts no server.
@@ -221,6 +265,8 @@ func (h *Host) grantState(ctx context.Context, g *store.Grant) (state, reason st
 	name, id, ok := h.toolWith(g.Server, g.Remote)
 	switch {
 	case !ok && g.Server == config.TargetID(g.Target): // for a server that is in no file
+		return GrantActive, ""
+	case !ok && g.Server == h.serverID(catalog.ProviderServer): // only a call says which address a connector has
 		return GrantActive, ""
 	case !ok:
 		return GrantLapsed, "this configuration has no server " + g.Server
@@ -244,6 +290,9 @@ func (h *Host) toolWith(server, remote string) (name string, id executor.Identit
 }
 
 func (h approvalsHandle) Revoke(ctx context.Context, principal tenon.Principal, id string) error {
+	if strings.HasPrefix(id, sessionGrantID) {
+		return h.store.DeleteSessionGrant(ctx, principal, id)
+	}
 	return h.store.DeleteGrant(ctx, principal, id)
 }
 
@@ -255,7 +304,7 @@ func FindGrant(list []Grant, ref string) (Grant, error) {
 		if g.ID == ref {
 			return g, nil
 		}
-		if g.Tool() == ref || len(ref) > len("gr_") && strings.HasPrefix(g.ID, ref) {
+		if g.Tool() == ref || len(ref) > len(grantID) && strings.HasPrefix(g.ID, ref) {
 			found = append(found, g)
 		}
 	}

@@ -127,10 +127,41 @@ func (g *guardedStore) Grants(ctx context.Context, principal tenon.Principal) (l
 	return g.of.Grants(ctx, principal)
 }
 
+// SessionGrants implements [store.Store].
+func (g *guardedStore) SessionGrants(ctx context.Context, principal tenon.Principal) (list []store.SessionGrant,
+	err error) {
+	defer g.caught("SessionGrants", &err)
+	return g.of.SessionGrants(ctx, principal)
+}
+
+// SessionGranted implements [store.Store].
+func (g *guardedStore) SessionGranted(ctx context.Context, session, key string) (holds bool, err error) {
+	defer g.caught("SessionGranted", &err)
+	return g.of.SessionGranted(ctx, session, key)
+}
+
+// PutSessionGrant implements [store.Store].
+func (g *guardedStore) PutSessionGrant(ctx context.Context, grant store.SessionGrant) (err error) {
+	defer g.caught("PutSessionGrant", &err)
+	return g.of.PutSessionGrant(ctx, grant)
+}
+
+// DeleteSessionGrant implements [store.Store].
+func (g *guardedStore) DeleteSessionGrant(ctx context.Context, principal tenon.Principal, id string) (err error) {
+	defer g.caught("DeleteSessionGrant", &err)
+	return g.of.DeleteSessionGrant(ctx, principal, id)
+}
+
 // Held implements [store.Store].
 func (g *guardedStore) Held(run string) (held bool, err error) {
 	defer g.caught("Held", &err)
 	return g.of.Held(run)
+}
+
+// HeldOf implements [store.LeaseSets].
+func (g *guardedStore) HeldOf(runs []string) (held map[string]bool, err error) {
+	defer g.caught("HeldOf", &err)
+	return store.HeldOf(g.of, runs)
 }
 
 // ImportSession implements [store.Store].
@@ -222,6 +253,13 @@ func (g *guardedStore) Reserve(ctx context.Context, run, id string,
 func (g *guardedStore) Result(ctx context.Context, key string, now time.Time) (r store.KeptResult, err error) {
 	defer g.caught("Result", &err)
 	return g.of.Result(ctx, key, now)
+}
+
+// ResultKeys implements [store.Store].
+func (g *guardedStore) ResultKeys(ctx context.Context, prefix string, now time.Time, limit int) (list []string,
+	err error) {
+	defer g.caught("ResultKeys", &err)
+	return g.of.ResultKeys(ctx, prefix, now, limit)
 }
 
 // Run implements [store.Store].
@@ -377,4 +415,5 @@ var (
 	_ store.Attempts     = (*guardedStore)(nil)
 	_ store.Examiner     = (*guardedStore)(nil)
 	_ store.LeaseHolders = (*guardedStore)(nil)
+	_ store.LeaseSets    = (*guardedStore)(nil)
 )

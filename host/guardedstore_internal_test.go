@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// TestGuardedStore calls each method of a store that panics in all of them.
+// TestGuardedStore calls each method of a store in which every method panics.
 func TestGuardedStore(t *testing.T) {
 	g := reflect.ValueOf(guarded(broken{}, slog.New(slog.DiscardHandler)))
 	for i := range g.NumMethod() {
@@ -20,6 +20,9 @@ func TestGuardedStore(t *testing.T) {
 			for k := range m.Type().NumIn() {
 				in = append(in, reflect.Zero(m.Type().In(k)))
 			}
+			if name == "HeldOf" { // without a run, it asks nothing
+				in[0] = reflect.ValueOf([]string{"r"})
+			}
 			call := m.Call
 			if m.Type().IsVariadic() {
 				call = m.CallSlice
@@ -27,9 +30,9 @@ func TestGuardedStore(t *testing.T) {
 			out := call(in)
 			last := out[len(out)-1]
 			if last.Type() != reflect.TypeFor[error]() {
-				return // it has no error, and did not panic
+				return // the method returns no error, and it did not panic
 			}
-			if name == "Attempt" { // the store has no record of attempts
+			if name == "Attempt" { // this store does not record attempts
 				return
 			}
 			err, _ := last.Interface().(error)
@@ -40,5 +43,5 @@ func TestGuardedStore(t *testing.T) {
 	}
 }
 
-// broken is a store whose methods all panic, because there is none.
+// broken is a store whose methods all panic, because the embedded interface is nil.
 type broken struct{ store.Store }

@@ -16,7 +16,7 @@ import (
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
-// panickyStore panics at one append, before or after the events are stored.
+// panickyStore is a store that panics at one append, before or after it stores the events.
 type panickyStore struct {
 	store.Store
 	appends, at atomic.Int64
@@ -35,8 +35,9 @@ func (s *panickyStore) Append(ctx context.Context, a store.Append) error {
 	return err
 }
 
-// TestPanickyStore has the program's store panic at each append of a run in turn. The process stays, the run stops with
-// an error that says so, another run works, and the stopped run continues without a second call of its tool.
+// TestPanickyStore lets the program's store panic at each append of a run in turn. The process survives, the run stops
+// with an error that names the panic, and another run works. The stopped run can continue without repeating its tool
+// call.
 func TestPanickyStore(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at := int64(1); ; at++ {
@@ -70,7 +71,7 @@ func TestPanickyStore(t *testing.T) {
 					return
 				}
 				if after && err == nil && answer.Run.State == tenon.RunCompleted && called == 1 {
-					return // the last event was stored, so the answer is in the journal
+					return // the last event was stored, so the journal contains the answer
 				}
 				if err == nil || !strings.Contains(err.Error(), "the program's store panicked in Append: it is unknown") {
 					t.Fatalf("the error is %v", err)

@@ -85,8 +85,9 @@ type View interface {
 type RunData interface {
 	// Tables lists the tables of the run: its inputs, the outputs of its steps, its own outputs.
 	Tables(ctx context.Context) ([]RunTable, error)
-	// Table returns a table as an Arrow file or stream. Errors: not_found.
-	Table(ctx context.Context, digest string) ([]byte, error)
+	// OpenTable opens a table of any size, an Arrow file or stream. The end of ctx ends reading. Errors: not_found,
+	// store.
+	OpenTable(ctx context.Context, digest string) (*TableReader, error)
 	// Page returns rows of a table. Errors: not_found.
 	Page(ctx context.Context, digest string, o PageOptions) (TablePage, error)
 	// ToolTable returns the table that the run took its tools from, or nil if none, and the servers of that table
@@ -173,10 +174,11 @@ type Approvals interface {
 	// tool, as far as the grant's condition and count allow them. Errors: not_found, conflict (it does not wait for
 	// this), invalid (the verdict, the arguments), store.
 	Decide(ctx context.Context, run, step string, r agent.Ruling) (won tenon.Event, mine bool, err error)
-	// Grants returns the permanent grants of a principal; with an empty principal, all grants. Over HTTP they are the
-	// grants of the token's principal.
+	// Grants returns the approvals of a principal for later calls, both permanent ones and ones for a session; with
+	// an empty principal, all. Over HTTP, the principal is the token's.
 	Grants(ctx context.Context, of tenon.Principal) ([]Grant, error)
-	// Revoke deletes a grant, so that the tool asks again. The principal is as for Grants. Errors: not_found.
+	// Revoke deletes a grant, so that the tool asks again, also in a session under way. The principal is as for
+	// Grants. Errors: not_found.
 	Revoke(ctx context.Context, of tenon.Principal, id string) error
 	// Rules explains the rules that decide about calls.
 	Rules() Rules

@@ -7,13 +7,13 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// The bounds of the API: methods that a reader keeps in mind at once.
+// The limits for the size of an API object: as many methods as a reader can remember.
 const (
 	maxHostMethods   = 15
 	maxHandleMethods = 7
 )
 
-// TestHandlesAreSmall finds every handle that can be reached from a Host and counts its methods.
+// TestHandlesAreSmall finds every API object that can be reached from a Host, and counts its methods.
 func TestHandlesAreSmall(t *testing.T) {
 	h := reflect.TypeFor[*host.Host]()
 	if n := h.NumMethod(); n > maxHostMethods {

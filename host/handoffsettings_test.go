@@ -19,7 +19,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// handing is a model that hands the conversation over in its first answer.
+// handing is a model that hands the conversation over in its first answer. It records the stop sequences of each
+// request.
 type handing struct{ stops [][]string }
 
 func (*handing) Name() string { return "handing" }
@@ -33,8 +34,8 @@ func (m *handing) Generate(_ context.Context, r *tenon.Request) iter.Seq2[tenon.
 	return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{Response: answer}, nil) }
 }
 
-// TestSettingsAfterAHandoff checks that the journal names the settings of a question that are dropped after a handoff,
-// because the model of the agent cannot be sent them.
+// TestSettingsAfterAHandoff checks a question whose settings cannot be sent to the model of the agent that takes over.
+// The settings are dropped, and the journal names them.
 func TestSettingsAfterAHandoff(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":{"message":"no"}}`, http.StatusBadRequest)

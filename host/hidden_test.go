@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// hiding is a shop whose prices hide something in every place that there is.
+// hiding is a shop whose prices contain hidden characters in all members of a result.
 type hiding struct{ shop }
 
 const hidden = `{"content":[{"type":"text","text":"5\u001b[8m EUR\u001b[0m\udb40\udc41"},` +
@@ -23,8 +23,8 @@ func (*hiding) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return r, json.Unmarshal([]byte(hidden), r)
 }
 
-// TestHiddenTextIsShown lets nothing hidden in a result reach the model or the journal
-// as it is: escape sequences, direction marks, tags, characters of no width.
+// TestHiddenTextIsShown checks that hidden characters in a result are made visible before they reach the model or the
+// journal: escape sequences, direction marks, tag characters and characters without width.
 func TestHiddenTextIsShown(t *testing.T) {
 	var told string
 	h, st := budgeted(t, t.TempDir(), &config.Config{}, &hiding{}, func(req *tenon.Request) (*tenon.Response, error) {

@@ -77,7 +77,9 @@ type Config struct {
 	// Record and Replay are folders of cassettes, which contain the exchanges with models and servers. A replay starts
 	// no server and uses no network; see package record.
 	Record, Replay string
-	Resumed        bool
+	// Resumed says that an earlier process used the cassette, because a waiting run is resumed. Record then continues
+	// it, and Replay ignores the recordings before the first one that is used.
+	Resumed bool
 	// LookupEnv finds environment variables. If nil, the variables of the process are used. If it panics, the variable
 	// is not set.
 	LookupEnv func(string) (string, bool)
@@ -97,9 +99,9 @@ type Config struct {
 	Version string
 	// RefreshTools requests tool lists from the servers instead of using the cached lists.
 	RefreshTools bool
-	// Patience is how long a list of tools, and with it the start of a run, waits for a server that was never listed
-	// and is not required. Then the run begins without its tools, and gets them when the server lists them. 0: until
-	// the server has connected or cannot be.
+	// Patience limits how long the list of tools, and so the start of a run, waits for a server that was never listed
+	// before and is not required. After this time the run begins without the server's tools, and gets them when the
+	// server has listed them. If 0, it waits until the server has connected or failed.
 	Patience time.Duration
 	// Logger receives warnings and progress. If nil, the host does not log.
 	Logger *slog.Logger
@@ -115,12 +117,21 @@ type Config struct {
 	// to it is an error.
 	ReadOnly bool
 	// Untrusted says that the user has not trusted the configuration yet, so it is only shown. The host starts no
-	// server, asks no model, runs nothing, and has an empty temporary store instead of the configured one.
+	// server, asks no model, runs nothing, and has an empty temporary store instead of the configured one. A program
+	// that opens a configuration with config.Config.Found decides this itself.
 	Untrusted bool
+	// Cluster opens the cluster of other processes that engine.temporal names; see [Cluster]. If nil, the host refuses
+	// such a configuration.
+	Cluster func(ctx context.Context, c ClusterConfig) (Cluster, error)
+	// Worker says that [Service.Supervise] works on the runs that the cluster gives to this process.
+	Worker bool
 	// ShortLived says that the process ends soon after Close, like a command. See [sqlite.Config].
 	ShortLived bool
 	// Observe, if set, receives the events that runs of this process have stored; see [local.Config].
 	Observe func(tenon.Run, []tenon.Event)
+	// Fetch reads an https address of a question's file if the model does not read it itself. If nil, only public
+	// addresses are read, at most 20 MiB within 10 seconds, without a proxy.
+	Fetch func(ctx context.Context, address string) ([]byte, error)
 	// Clock is the time. If nil, the system's clock is used.
 	Clock engine.Clock
 
@@ -139,8 +150,11 @@ type Host struct {
 	log        *slog.Logger
 	store      *sealed.Store
 	scratch    string        // folder of the store of an untrusted host
+	parkedKeys parkedKeys    // of calls of the gateway
 	users      *atomic.Int32 // hosts that have the store open: see Reopen
+	arriving   *receiving    // uploads of tables; of the same hosts
 	engine     *local.Engine
+	cluster    Cluster // nil without a cluster
 	rules      atomic.Pointer[executor.Ruleset]
 	redacts    []string     // the names in all redact rules
 	vault      *oauth.Vault // keeps sign-ins and the key of the journals; nil without a folder
@@ -154,7 +168,7 @@ type Host struct {
 	kinds       map[string]kind             // tenon's own servers; never changes
 	entryKeys   map[policy.ID]string        // tools without a server → path of their entry
 	targets     map[string]string           // configured servers → digest of their target
-	toolsets    map[string]executor.Toolset // by server; tenon's own servers without tools are only in kinds
+	toolsets    map[string]executor.Toolset // keyed by server; tenon's own servers without tools are only in kinds
 	models      *models
 	cassette    cassette
 	meanings    *meanings             // embeddings of tools
@@ -177,18 +191,21 @@ type Host struct {
 	replaced    atomic.Bool  // whether Reopen has replaced this host
 	brought     *credentials // credentials that callers sent for servers
 	given       *givenTools  // tools of questions
+	arrivals    arrivals     // large tables of runs that have begun
 	bound       bindings
 	promptNames promptNames // of all servers
-	refreshed   refreshed   // comparisons of the tools of runs with their servers
+	refreshed   refreshed   // which runs were compared with the current tools
 
 	mu        sync.Mutex
-	snapshots map[string]*catalog.Snapshot // by digest
-	sources   map[string]*catalog.Source   // how the tools of each server are filtered and named; never changes
-	entries   map[string]servers.Config    // of servers that were added to the open host
-	adding    map[string]bool              // names of servers that are being added
-	removed   map[string]bool              // names of servers and toolsets that were removed
-	joined    int                          // servers and toolsets that were added so far
-	listings  map[string]shapedListing     // the last tools of each server
+	snapshots map[string]*catalog.Snapshot       // by digest
+	sources   map[string]*catalog.Source         // how the tools of each server are filtered and named; never changes
+	entries   map[string]servers.Config          // entries of servers that were added to the open host
+	adding    map[string]context.CancelCauseFunc // end the additions of servers, by name
+	adds      sync.WaitGroup                     // additions under way
+	closed    bool                               // nothing is added any more
+	removed   map[string]bool                    // names of servers and toolsets that were removed
+	joined    int                                // servers and toolsets that were added so far
+	listings  map[string]shapedListing           // the last tools of each server
 	last      merge
 	toolViews map[string]toolView // the tools of model requests, kept for the next request
 	stored    map[string]struct{} // digests of snapshots known to be in the store
@@ -213,8 +230,8 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		return nil, err
 	}
 	h.store = h.sealed(s)
-	h.users = new(atomic.Int32)
-	if err := h.work(); err != nil {
+	h.users, h.arriving = new(atomic.Int32), &receiving{}
+	if err := h.work(ctx); err != nil {
 		return nil, err
 	}
 	h.flows.Sweep(ctx)
@@ -267,16 +284,22 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 }
 
 // work makes the engine of a host, after its store is open.
-func (h *Host) work() (err error) {
+func (h *Host) work(ctx context.Context) (err error) {
 	h.users.Add(1)
 	h.openTranscripts()
 	h.openPins()
 	h.openRunner()
 	h.openExecutor()
-	h.engine, err = local.New(local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock,
-		Logger: h.log, Observe: h.observe,
-		Parallel: maxParallel})
+	c := local.Config{Store: h.store, NewCore: h.newCore, Do: h.do, Clock: h.cfg.Clock, Logger: h.log,
+		Observe: h.observe, Parallel: maxParallel}
+	if err = h.openCluster(ctx); err == nil {
+		if h.cluster != nil {
+			c.Dispatcher = dispatcher{h}
+		}
+		h.engine, err = local.New(c)
+	}
 	if err != nil {
+		err = errors.Join(err, h.closeCluster())
 		h.abandon()
 		return errors.Join(err, h.leaveStore())
 	}
@@ -380,18 +403,21 @@ func (h *Host) onlyPublic() func(address string) error {
 }
 
 // Close ends the work under way within a short grace period, then the servers and the store. Runs that have not ended
-// can be resumed.
+// can be resumed. A server that is being added is not added.
 func (h *Host) Close() error {
+	h.refuseMore()
 	h.logins.close()
 	h.bound.close()
 	h.audits.drain()
 	err := h.engine.Close()
+	h.models.close()
 	h.audits.close()
 	h.abandon()
 	if h.requests != nil {
 		h.requests.client.Close()
 	}
 	h.flows.Close()
+	err = errors.Join(err, h.closeCluster())
 	defer h.dropScratch()
 	h.catchUp()
 	return errors.Join(err, h.cassette.close(), h.leaveStore())

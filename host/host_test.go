@@ -27,10 +27,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop is a toolset in Go: what is read-only, what is not, and what goes wrong.
+// shop is a toolset written in Go. It has read-only tools, tools that change something, and tools that fail.
 type shop struct {
 	sold atomic.Int32
-	gate chan struct{} // if set, sell waits for it
+	gate chan struct{} // if not nil, sell waits until it is closed
 	mu   sync.Mutex
 	keys []string
 }
@@ -71,7 +71,7 @@ func (s *shop) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 		Content: []tenon.Content{tenon.Text("3 EUR")}}, nil
 }
 
-// open opens a host on a home, with a shop and a model that plays steps.
+// open opens a host with a home folder, a shop and a model that plays the steps.
 func open(t *testing.T, home, steps string, s *shop) *host.Host {
 	t.Helper()
 	file := filepath.Join(home, "steps.yaml")
@@ -88,7 +88,7 @@ func open(t *testing.T, home, steps string, s *shop) *host.Host {
 	return h
 }
 
-// ask runs a question until the run rests, and returns its report and events.
+// ask starts a question and follows the run until it ends or waits. It returns the run's report and events.
 func ask(t *testing.T, h *host.Host, q host.Question) (view.Report, []tenon.Event) {
 	t.Helper()
 	run, err := h.Start(t.Context(), q)
@@ -130,7 +130,7 @@ func TestRun(t *testing.T) {
 		{"KN-31 an unknown tool is answered", "steps: [{calls: [{name: nope}]}, {expect: 'not found among available tools: [fail, gone, price, sell]', text: sorry}]", tenon.RunCompleted, "sorry",
 			[]string{"nope invalid Tool 'nope' not found among available tools: [fail, gone, price, sell]"}},
 		{"arguments that do not fit", "steps: [{calls: [{name: price}]}, {expect: do not fit its schema, text: sorry}]", tenon.RunCompleted, "sorry", []string{"price invalid *"}},
-		{"a server that is gone", "steps: [{calls: [{name: gone}]}, {expect: the shop is closed, text: sorry}]", tenon.RunCompleted, "sorry", []string{"gone failed the shop is closed"}},
+		{"a server that is gone", "steps: [{calls: [{name: gone}]}, {expect: the shop is closed, text: sorry}]", tenon.RunCompleted, "sorry", []string{"gone failed the shop is closed; this was attempt 3"}},
 		{"a step too few fails the run", "steps: [{calls: [{name: price, arguments: {thing: tea}}]}]", tenon.RunFailed, "", []string{"price result 3 EUR"}},
 		{"a step too many fails the run", "steps: [{text: one}, {text: two}]", tenon.RunFailed, "", nil},
 	}
@@ -204,7 +204,7 @@ func TestCallToolErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", tt.tool, err, tt.code)
 		}
 	}
-	// What a person calls runs without being asked about: the call is the consent.
+	// A call that a person starts needs no approval, because the call itself is the consent.
 	r, _, err := host.CallTool(t.Context(), h, "sell", json.RawMessage("{}"), nil)
 	if err != nil || r.Text() != "sold" {
 		t.Errorf("sell: %v %v", r, err)
@@ -234,7 +234,7 @@ func TestApproval(t *testing.T) {
 			if err := h.Close(); err != nil {
 				t.Fatal(err)
 			}
-			// Another host decides and goes on.
+			// Another host decides and continues the run.
 			decider := open(t, home, sellSteps, s)
 			pending, err := decider.Approvals().List(t.Context(), "")
 			if err != nil || len(pending) != 1 || pending[0].Remote != "sell" || string(pending[0].Arguments) != `{"n":1}` {
@@ -243,7 +243,7 @@ func TestApproval(t *testing.T) {
 			if _, _, err := decider.Approvals().Decide(t.Context(), pending[0].Run, pending[0].Step, tt.ruling); err != nil {
 				t.Fatal(err)
 			}
-			// The first decision wins, and a second one is told so.
+			// The first decision wins. A second decision gets an error.
 			e, _, err := decider.Approvals().Decide(t.Context(), pending[0].Run, pending[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "bob"})
 			var won agent.Ruling
 			if err != nil || json.Unmarshal(e.Data, &won) != nil || won.By != "ann" {
@@ -316,7 +316,7 @@ func TestParallel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Kind == tenon.EventStarted && e.Step == "1.2" {
-			go func() { // all three are under way, or this test hangs
+			go func() { // this only returns if all three calls run at the same time
 				for range 3 {
 					s.gate <- struct{}{}
 				}
@@ -431,7 +431,7 @@ func TestReplayReachesTheSame(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: [{calls: [{name: price, arguments: {thing: tea}}, {name: fail}, {name: nope}]}, {text: done}]", &shop{})
 	r, _ := ask(t, h, host.Question{Text: "q"})
 	again, err := h.Runs().Open(r.Run).Replay(t.Context())
-	if err != nil || !again.Same || again.Commands != 5 { // two model calls, two tool calls, the end
+	if err != nil || !again.Same || again.Commands != 5 { // two model calls, two tool calls and the end of the run
 		t.Errorf("replay %+v, error %v", again, err)
 	}
 }
@@ -463,7 +463,7 @@ func TestToolStats(t *testing.T) {
 	}
 }
 
-// leaky is a server that gives away what it should not, and an error that does.
+// leaky is a server whose result, and error, contain a secret.
 type leaky struct{ shop }
 
 func (l *leaky) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// TestHostedToolsAndRules holds that the rules decide which tools of a provider a request offers, and that the journal
-// has the reason and the uses.
+// TestHostedToolsAndRules checks that the rules decide which of the provider's own tools a request offers, and that the
+// journal contains the reason and the uses of these tools.
 func TestHostedToolsAndRules(t *testing.T) {
 	var sent, beta string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

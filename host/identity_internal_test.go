@@ -15,7 +15,8 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// identified opens a host on a file, with a table as tool_tables if there are rows.
+// identified opens a host with the text as its configuration file. If there are rows, they are a table that tool_tables
+// names.
 func identified(t *testing.T, dir, text string, rows ...*table.Tool) *Host {
 	t.Helper()
 	none := func(string) (string, bool) { return "", false }
@@ -45,7 +46,8 @@ func row(name, server string) *table.Tool {
 	return &table.Tool{Kind: table.MCP, Name: name, Remote: name, Server: server, Message: -1}
 }
 
-// Every tool has the identity of the layer and entry that define it, or of its target.
+// TestIdentify checks the identity of each tool. The identity contains the layer and the entry that define the tool, or
+// its target.
 func TestIdentify(t *testing.T) {
 	h := identified(t, t.TempDir(), `
 servers: {bank: {url: "http://127.0.0.1:1/mcp"}}
@@ -94,8 +96,8 @@ tools:
 	}
 }
 
-// A rule about a host holds for a server under any name, for a request and for a table's
-// server.
+// TestRulesAboutHosts checks that a rule about a network host applies to a server under any name, to a request, and to
+// a server of a table.
 func TestRulesAboutHosts(t *testing.T) {
 	h := identified(t, t.TempDir(), `
 servers: {harmless: {url: "http://127.0.0.1.:1/mcp", transport: auto}}
@@ -115,8 +117,8 @@ policy: {rules: [{when: 'server.host == "127.0.0.1"', verdict: deny}, {when: 'tr
 	}
 }
 
-// Kept results are of a target: another one under the same name has none of them, and the
-// same one under another name has them.
+// TestCacheKeyFollowsIdentity checks that cached results belong to a target. Another target with the same name does not
+// find them, and the same target with another name does.
 func TestCacheKeyFollowsIdentity(t *testing.T) {
 	key := func(h *Host, server string) string {
 		t.Helper()
@@ -144,7 +146,7 @@ func TestCacheKeyFollowsIdentity(t *testing.T) {
 	}
 }
 
-// The rate of a tool counts the calls of its identity.
+// TestRateFollowsIdentity checks that the rate limit of a tool counts calls by the tool's identity.
 func TestRateFollowsIdentity(t *testing.T) {
 	dir := t.TempDir()
 	one := identified(t, dir, "version: 1\n", row("get", "http://127.0.0.1:1/a"))

@@ -16,11 +16,12 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/transcript"
 	"github.com/tenonhq/tenon/view"
 )
 
-// exportText is a session's export, without the time at which it was written.
+// exportText returns the export of a session without its creation time.
 func exportText(t testing.TB, h *host.Host, session string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -49,8 +50,8 @@ conversations:
   - steps: [{text: "later"}]
 `
 
-// TestImport takes a session with a fork, a run that waits for a person and a called
-// tool's results from one store to another: what the second one exports is what it got.
+// TestImport copies a session with a fork, a waiting run and the results of a called tool from one store to another. An
+// export from the second store equals the imported file.
 func TestImport(t *testing.T) {
 	from := open(t, t.TempDir(), talkSteps, &shop{})
 	first, _ := ask(t, from, host.Question{Text: "What does tea cost?"})
@@ -79,7 +80,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("search: %+v, %v", found, err)
 	}
 
-	// It never goes on, whoever wants it to.
+	// Nothing can continue the imported run.
 	row, err := to.Runs().Get(t.Context(), waits.Run)
 	if err != nil || row.State != tenon.RunCancelled || row.Stop != tenon.StopImported || row.Imported == nil || len(row.Waiting) > 0 {
 		t.Errorf("the run that waited: %+v, %v", row, err)
@@ -100,7 +101,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("calls that were made elsewhere are counted: %+v, %v", stats, err)
 	}
 
-	// The session goes on, in runs of its own.
+	// The session itself can continue, in new runs.
 	next, _ := ask(t, to, host.Question{Text: "and now?", Session: fork.ID})
 	if next.State != tenon.RunCompleted || next.Answer != "later" || s.sold.Load() != 0 {
 		t.Errorf("the next question: %+v, %d bought", next, s.sold.Load())
@@ -113,7 +114,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportCopy imports into the store that the file came from.
+// TestImportCopy imports a file into the store that it was exported from.
 func TestImportCopy(t *testing.T) {
 	h := open(t, t.TempDir(), talkSteps, &shop{})
 	first, _ := ask(t, h, host.Question{Text: "What does tea cost?"})
@@ -145,8 +146,8 @@ func TestImportCopy(t *testing.T) {
 	}
 }
 
-// TestImportGrants: what was granted in an imported session is asked again, for the
-// session and beforehand, and so it is further down.
+// TestImportGrants checks that grants of an imported session are not valid: the next call of the session needs an
+// approval again.
 func TestImportGrants(t *testing.T) {
 	from := open(t, t.TempDir(), talkSteps, &shop{})
 	first, _ := ask(t, from, host.Question{Text: "buy tea"})
@@ -170,7 +171,7 @@ func TestImportGrants(t *testing.T) {
 	}
 }
 
-// TestImportMarkdown takes a page back in: what was said, and nothing else.
+// TestImportMarkdown imports an exported Markdown page. The messages are imported, and nothing else.
 func TestImportMarkdown(t *testing.T) {
 	steps := strings.ReplaceAll(talkSteps, "- steps: [{text", "- match: fail\n    steps: [{calls: [{name: fail}]}, {text: \"```sh\\n## User\\n```\\n![x](y) a & b\\n---\"}]\n  - steps: [{text")
 	from := open(t, t.TempDir(), steps, &shop{})
@@ -214,7 +215,7 @@ func TestImportMarkdown(t *testing.T) {
 	if next, _ := ask(t, to, host.Question{Text: "and now?", Session: r.Session.ID}); next.Answer != "later" {
 		t.Errorf("%+v", next)
 	}
-	// Its export is one of an imported session.
+	// The export of this session says that it was imported.
 	third := open(t, t.TempDir(), steps, &shop{})
 	if x := imported(t, third, transcript.Import{}, exportText(t, to, r.Session.ID)); x.Runs != 2 {
 		t.Errorf("%+v", x)
@@ -233,7 +234,8 @@ func TestImportMessages(t *testing.T) {
 	}
 }
 
-// TestImportMasked: what was masked in a large value has a new digest, and is found.
+// TestImportMasked checks that a large value that was masked in the export gets a new digest, and that the imported
+// session contains the masked text.
 func TestImportMasked(t *testing.T) {
 	from := open(t, t.TempDir(), talkSteps, &shop{})
 	first, _ := ask(t, from, host.Question{Text: "What does tea cost?"})
@@ -250,7 +252,7 @@ func TestImportMasked(t *testing.T) {
 	}
 }
 
-// change is what a hostile hand does to an export.
+// change applies a hostile change to an export.
 func change(t *testing.T, text string, f func(d map[string]any)) string {
 	t.Helper()
 	d := map[string]any{}
@@ -272,7 +274,7 @@ func change(t *testing.T, text string, f func(d map[string]any)) string {
 	return string(b)
 }
 
-// at finds a value in a document: runs, 0, run.
+// at returns the value at a path of a document, such as runs, 0, run.
 func at(v any, path ...any) any {
 	for _, p := range path {
 		switch k := p.(type) {
@@ -358,8 +360,8 @@ func brokenExports(first, second view.Report, other string, spec func(d map[stri
 	}
 }
 
-// TestImportRefuses holds changed files to what they are refused for: nothing of them
-// is in the store afterwards.
+// TestImportRefuses checks that invalid changes to a file are refused with the right reason, and that nothing of the
+// file is in the store afterwards.
 func TestImportRefuses(t *testing.T) {
 	from := open(t, t.TempDir(), talkSteps, &shop{})
 	first, _ := ask(t, from, host.Question{Text: "What does tea cost?"})
@@ -407,8 +409,9 @@ func TestImportRefuses(t *testing.T) {
 	imported(t, to, transcript.Import{}, change(t, text, func(map[string]any) {}))
 }
 
-// TestImportLong imports a conversation of many runs, which come in any order.
+// TestImportLong imports a conversation of many runs whose order in the file is random.
 func TestImportLong(t *testing.T) {
+	longtest.Skip(t)
 	home := t.TempDir()
 	h := open(t, home, talkSteps, &shop{})
 	first, _ := ask(t, h, host.Question{Text: "hello"})
@@ -444,8 +447,8 @@ func TestImportLong(t *testing.T) {
 	}
 }
 
-// FuzzImport: whatever a file holds, it is refused with a reason or taken, with its
-// own ids and with new ones.
+// FuzzImport imports arbitrary files, with their own ids and with new ones. A file is either imported or refused with a
+// reason.
 func FuzzImport(f *testing.F) {
 	dir := f.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "steps.yaml"), []byte(talkSteps), 0o600); err != nil {

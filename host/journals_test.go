@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden journals")
 
-// golden is a journal and what [view.Run] makes of it. web/app/src/journals.test.ts folds the same events.
+// golden is a journal with the result of [view.Run]. web/app/src/journals.test.ts folds the same events.
 type golden struct {
 	Events []tenon.Event `json:"events"`
 	Report view.Report   `json:"report"`
@@ -68,7 +68,7 @@ var goldenRuns = []goldenRun{
 	{"question", func(t *testing.T) []tenon.Event {
 		_, events := callAsked(t, openCurious(t, true, servers.Config{}), ask1("elicitation/create", whoForm),
 			agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(`{"name":"Bo"}`)})
-		for i := range events { // the target is the digest of an address with a free port
+		for i := range events { // the target is a digest of an address with a random port
 			events[i].Data = targetDigest.ReplaceAll(events[i].Data, []byte(`"target":"sha256:00"`))
 		}
 		return events
@@ -155,7 +155,7 @@ func script(t *testing.T, steps string) []tenon.Event {
 	return events
 }
 
-// limited runs a question whose model proposes two calls at once and stops for a reason.
+// limited runs a question whose model proposes two calls in one turn and stops for the given reason.
 func limited(t *testing.T, stop tenon.StopReason, l agent.Limits, b policy.Block) []tenon.Event {
 	m := answers(spendTwo(stop), responds(tenon.StopEnd, textPart("done")))
 	h := openModel(t, t.TempDir(), m, &config.Config{
@@ -166,7 +166,7 @@ func limited(t *testing.T, stop tenon.StopReason, l agent.Limits, b policy.Block
 	return events
 }
 
-// decide runs a question whose call waits for the ruling.
+// decide runs a question whose call is decided by the ruling.
 func decide(t *testing.T, r agent.Ruling) []tenon.Event {
 	h := open(t, t.TempDir(), sellSteps, &shop{})
 	row, _ := ask(t, h, host.Question{Text: "q"})
@@ -180,7 +180,7 @@ func decide(t *testing.T, r agent.Ruling) []tenon.Event {
 	return events
 }
 
-// delegated runs a question that the lead of a team passes on to another agent by a tool.
+// delegated runs a question that the lead of a team delegates to another agent with a tool.
 func delegated(t *testing.T, tool, args string) []tenon.Event {
 	h := team(t, t.TempDir(), &shop{}, func(name string, req *tenon.Request) *tenon.Response {
 		if name == "lead" && len(req.Messages) == 1 {
@@ -199,7 +199,7 @@ var (
 	instants  = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)"`)
 )
 
-// normal replaces what differs from run to run in the stored events: ids, times, durations and temporary files.
+// normal replaces the parts of stored events that differ from run to run: ids, times, durations and temporary files.
 func normal(t *testing.T, events []tenon.Event) []tenon.Event {
 	t.Helper()
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -13,9 +13,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestKeptResultsFollowTheConfiguration changes where tools of the configuration get their
-// results from: what was kept for the project came from elsewhere, and stands for no call any
-// more. The configuration as it was finds it again.
+// TestKeptResultsFollowTheConfiguration changes the address that tools of the configuration call. The cached results
+// came from the old address, so they are not used for the new one. With the old configuration they are found again.
 func TestKeptResultsFollowTheConfiguration(t *testing.T) {
 	calls := 0
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { calls++; fmt.Fprint(w, r.URL.Path) }))

@@ -11,9 +11,9 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// kind describes the tools of one of tenon's own servers: who carries out their calls, and what the host does otherwise
-// with them. It is their toolset. The zero value describes the tools of MCP servers, and of functions and toolsets of a
-// Go program.
+// kind describes the tools of one of tenon's own servers: how their calls are carried out, and what else the host does
+// with these tools. A kind is also the toolset of the server. The zero value describes the tools of MCP servers, and of
+// functions and toolsets of a Go program.
 type kind struct {
 	tools []tenon.Tool // nil: the entries of the configuration make them, if there are any
 	// call carries out the calls, also of tools that the configuration does not offer any more. Nil: the host has
@@ -31,12 +31,12 @@ type kind struct {
 	// access identifies what a call reaches. Nil: the connection of the server.
 	access func(ctx context.Context, run tenon.Run, remote string) (string, error)
 
-	helper    bool // offered only to agents that have a use for it; never has to be found
+	helper    bool // offered only to agents that can use it, without a search
 	finds     bool // finds other tools
-	handoff   bool // hands the conversation over, so that no workflow has it as a step
+	handoff   bool // a handoff tool, which cannot be a step of a workflow
 	clients   bool // tools that the client of a run executes
 	agents    bool // remote names are names of agents; an agent does not see itself
-	flows     bool // workflows: tables by ports beside the parameters
+	flows     bool // workflows: a call passes tables to ports, besides its parameters
 	queries   bool // reads tables of the conversation
 	requests  bool // steps of workflows, which the workflow of the run identifies
 	static    bool // made by entries of the configuration only
@@ -75,6 +75,7 @@ func (h *Host) openKinds() {
 		catalog.ClientServer: {call: h.doClient, decision: agent.KindClient, clients: true, noFiles: true,
 			always:   func(agent.Config, *tenon.Tool) bool { return true },
 			identify: func(string, string) (string, string) { return builtin + catalog.ClientServer, "" }},
+		catalog.ProviderServer: {call: executor.Plain(connectors{}).Call, noFiles: true},
 		catalog.ArtifactServer: {tools: readerTools, call: executor.Plain(artifactTools{h}).Call, helper: true,
 			unaudited: true, inUse: func(v agent.View) bool { return v.Artifacts }},
 		catalog.DataServer: {tools: queryTools, call: h.doQuery, decision: agent.KindQuery, helper: true, queries: true,

@@ -22,8 +22,8 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// Test_KN2_OneInterface has a workflow, a tool of an MCP server, a request and a function
-// of the program report their kinds and be called alike.
+// Test_KN2_OneInterface checks that a workflow, a tool of an MCP server, an HTTP request and a Go function report their
+// kinds and are called in the same way.
 func Test_KN2_OneInterface(t *testing.T) {
 	url := servedTools(t, mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
 		Definition: json.RawMessage(`{"name":"remote","description":"Says hello","inputSchema":{"type":"object","properties":{"who":{"type":"string"}}}}`),
@@ -66,7 +66,7 @@ func Test_KN2_OneInterface(t *testing.T) {
 	}
 }
 
-// modelForms is what a model is told of a tool of each kind.
+// modelForms is the description that a model gets of a tool of each kind.
 const modelForms = `agent asks
   "Asks somebody"
   {"additionalProperties":false,"properties":{"message":{"description":"The task, with everything that the agent needs to know: it does not see this conversation.","type":"string"}},"required":["message"],"type":"object"}
@@ -90,7 +90,7 @@ prompt template
   {"type":"object","properties":{"who":{"type":"string","description":"whom"}},"required":["who"],"additionalProperties":false}
 `
 
-// strange is a toolset with a tool of a kind that nobody knows.
+// strange is a toolset with a tool of an unknown kind.
 type strange struct{}
 
 func (strange) Tools(context.Context) ([]tenon.Tool, error) {
@@ -99,8 +99,8 @@ func (strange) Tools(context.Context) ([]tenon.Tool, error) {
 
 func (strange) Call(context.Context, tenon.Call) (*tenon.Result, error) { panic("it is not offered") }
 
-// Test_KN23_ModelForm holds what a model is told of a tool of each kind to a golden. A
-// kind that is not known is an error, for the model and in a table.
+// Test_KN23_ModelForm compares the description that a model gets of a tool of each kind with a golden text. An unknown
+// kind is an error, in a request and in a table.
 func Test_KN23_ModelForm(t *testing.T) {
 	url := servedTools(t, mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
 		Definition: json.RawMessage(`{"name":"remote","description":"Says hello","inputSchema":{"type":"object","properties":{"who":{"type":"string"}}}}`)}}})

@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestKnownToolsStartNothing: tools that need no server are known, those of one that was
-// never listed are not, and it is not started to find out.
+// TestKnownToolsStartNothing checks that the list of known tools contains the tools that need no server, and leaves out
+// the tools of a server that was never listed. It does not start this server.
 func TestKnownToolsStartNothing(t *testing.T) {
 	cfg := &config.Config{Servers: map[string]servers.Config{"never": {Command: "/nonexistent/server"}}}
 	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: t.TempDir(), Toolsets: map[string]tenon.Toolset{"own": knownTools{}},

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// library is a toolset whose one tool gives a long text and a picture.
+// library is a toolset whose only tool returns a long text and a picture.
 type library struct{ text string }
 
 func (l library) Tools(context.Context) ([]tenon.Tool, error) {
@@ -25,8 +25,8 @@ func (l library) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text(l.text), {Type: tenon.ContentImage, MimeType: "image/png", Data: "aGVsbG8="}}}, nil
 }
 
-// TestLargeResult bounds what the model gets of a result, in each of the ways, and
-// has it read the rest.
+// TestLargeResult checks each way of limiting the part of a result that the model gets, and that the model can read the
+// rest.
 func TestLargeResult(t *testing.T) {
 	var b strings.Builder
 	for i := range 20_000 {
@@ -105,8 +105,7 @@ func TestLargeResult(t *testing.T) {
 	}
 }
 
-// TestReadsGoOn has a model read a large result in pieces that are smaller than a
-// character: it gets all of it.
+// TestReadsGoOn checks that a model that reads a large result in pieces smaller than a character gets all of it.
 func TestReadsGoOn(t *testing.T) {
 	text := strings.Repeat("😀", 27)
 	var id, got string

@@ -25,7 +25,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// lateServer is a server without tools. add gives it the tool query, and it announces that on the stream of its notices.
+// lateServer is a server without tools. Its method add adds the tool query, and announces it on the stream of
+// notifications.
 type lateServer struct {
 	url   string
 	has   atomic.Bool
@@ -60,7 +61,7 @@ func newLate(t *testing.T) *lateServer {
 		case m.Method == "server/discover":
 			answer = `"error":{"code":-32601,"message":"unknown"}`
 		case m.Method == "initialize":
-			w.Header().Set("Mcp-Session-Id", "s") // a legacy server without sessions has no stream of notices
+			w.Header().Set("Mcp-Session-Id", "s") // a legacy server without sessions has no stream of notifications
 			answer = `"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},` +
 				`"serverInfo":{"name":"x","version":"1"}}`
 		case m.Method == "tools/list" && l.has.Load():
@@ -75,14 +76,14 @@ func newLate(t *testing.T) *lateServer {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answer)
 	}))
 	l.url = srv.URL
-	t.Cleanup(func() { // after the host, whose stream would keep the server open
+	t.Cleanup(func() { // runs after the host is closed, whose stream would keep the server open
 		srv.CloseClientConnections()
 		srv.Close()
 	})
 	return l
 }
 
-// add adds the tool, and waits until a host knows it.
+// add adds the tool, and waits until a host has it.
 func (l *lateServer) add(ctx context.Context, h *host.Host) error {
 	if !l.has.Swap(true) {
 		close(l.added)
@@ -90,7 +91,7 @@ func (l *lateServer) add(ctx context.Context, h *host.Host) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for ctx.Err() == nil {
-		time.Sleep(5 * time.Millisecond) // gives the notice time to arrive
+		time.Sleep(5 * time.Millisecond) // gives the notification time to arrive
 		s, _, err := h.Tools().Snapshot(ctx, "t")
 		if err != nil {
 			return err
@@ -102,7 +103,7 @@ func (l *lateServer) add(ctx context.Context, h *host.Host) error {
 	return ctx.Err()
 }
 
-// lateModel has the server add its tool during its first answer, and calls the tool in each.
+// lateModel lets the server add its tool during its first answer, and calls the tool in each answer.
 type lateModel struct {
 	server *lateServer
 	host   *host.Host
@@ -130,8 +131,8 @@ func (m *lateModel) Generate(ctx context.Context, r *tenon.Request) iter.Seq2[te
 	}
 }
 
-// TestLateTools checks that a run that begins without tools sees the tools that a server adds, unless the question or
-// the agent excludes tools, and that its journal says so.
+// TestLateTools checks that a run that begins without tools gets the tools that a server adds, unless the question or
+// the agent excludes tools. The journal records both cases.
 func TestLateTools(t *testing.T) {
 	off := false
 	for _, c := range []struct {
@@ -194,7 +195,7 @@ func TestLateTools(t *testing.T) {
 	})
 }
 
-// excluded returns who excluded tools from a run, as its journal says.
+// excluded returns what excluded all tools from a run, according to its journal: for example "model".
 func excluded(t *testing.T, h *host.Host, run string) string {
 	t.Helper()
 	for e, err := range h.Runs().Events(t.Context(), run, 0) {
@@ -211,8 +212,8 @@ func excluded(t *testing.T, h *host.Host, run string) string {
 	return ""
 }
 
-// TestRemovedToolOfAStep checks that a step of a workflow is not called after its server removed the tool, and that the
-// journal says so.
+// TestRemovedToolOfAStep checks that a workflow step is not called after its server has removed the tool, and that the
+// journal gives the reason.
 func TestRemovedToolOfAStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		after []string

@@ -16,9 +16,9 @@ import (
 
 type layerArguments struct{ user, project, tool, args, sent string }
 
-// TestLayerArguments holds that what the user's file says about the arguments and results of a
-// server's tools binds a project's server of the same target, and a project's entry of tools:
-// sent are the arguments that arrive, "" is no call.
+// TestLayerArguments checks that the user's restrictions on arguments and results of a server's tools also apply if a
+// project defines a server with the same target, or an entry under tools. The field sent is the arguments that the
+// server receives; "" means that there is no call.
 func TestLayerArguments(t *testing.T) {
 	const (
 		set    = "servers: {bank: {url: BANK, transform: [{set_params: {account: mine}}]}}\n"

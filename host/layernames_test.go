@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestLayerToolNames holds that an entry of a project for a tool of the user's server neither
-// lifts a rule nor breaks the user's file. The rows with reached are controls.
+// TestLayerToolNames checks that a project's entry for a tool of the user's server neither removes a rule nor makes the
+// user's file invalid. In the rows with reached, the call is allowed; they show that the test can fail.
 func TestLayerToolNames(t *testing.T) {
 	const (
 		never   = "policy: {defaults: {approval: never}}\n"
@@ -53,12 +53,12 @@ func TestLayerToolNames(t *testing.T) {
 	}
 }
 
-// TestExcludeOfNothing holds that a name in an agent's exclude that matches no tool is
-// reported with the glob that no server can move.
+// TestExcludeOfNothing checks that a name in an agent's exclude that matches no tool is reported, with a suggestion of
+// a glob that also matches the tool if a collision with another server renames it.
 func TestExcludeOfNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		exclude string
-		want    string // part of a problem, "" for none
+		want    string // part of the problem; "" if there is none
 	}{
 		"SEC-F5_no such tool":    {"nothing", "agents.own.tools.exclude[0]: 'nothing' matches no tool of any server; write SERVER/REMOTE_NAME"},
 		"a tool":                 {"transfer", ""},

@@ -13,13 +13,13 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// fakeModel is a provider's address that counts requests, by the model that they name, and
-// answers with a call of one tool, or with a text.
+// fakeModel is a provider that counts requests by the model that they name. It answers with a call of one tool, or with
+// a text.
 type fakeModel struct {
 	url  string
 	mu   sync.Mutex
 	asks map[string]int
-	call string // the tool that the first request is answered with
+	call string // the tool that the answer to the first request calls
 	args string
 }
 
@@ -54,20 +54,20 @@ func (m *fakeModel) asked() int {
 	return m.asks["all"]
 }
 
-// entry is an entry of models that leads to the address.
+// entry returns an entry under models that leads to a path of this provider.
 func (m *fakeModel) entry(path string) string {
 	return "{provider: openai, model: x, api: chat, base_url: '" + m.url + path + "/v1', retries: 0, api_key: {env: K}}"
 }
 
-// TestLayerReferences holds that an entry of the user refers to entries of the user only: a
-// project neither fills in nor redefines a name, so that no request reaches its address. The
-// rows with want 0 are refused, the others reach the user's entry.
+// TestLayerReferences checks that the user's entries only refer to other entries of the user. A project can neither
+// supply nor redefine a name that they use, so no request reaches the project's address. The rows with min 0 are
+// refused; in the others, the request reaches the user's entry.
 func TestLayerReferences(t *testing.T) {
 	for name, tt := range map[string]struct {
 		user, project string
 		agent         string
 		call          string // the tool that the user's model calls
-		min           int    // requests that reach the user's model
+		min           int    // requests that must reach the user's model
 	}{
 		"SEC-F1_model":                  {user: "models: {main: MINE}\nagents: {own: {model: main}}\n", project: "models: {main: THEIRS}\n", agent: "own", min: 1},
 		"SEC-F1_model of no layer":      {user: "agents: {own: {model: main}}\n", project: "models: {main: THEIRS}\n", agent: "own"},
@@ -138,8 +138,8 @@ func TestLayerReferences(t *testing.T) {
 	}
 }
 
-// TestLayerScope holds that a project puts no tool of its own into the scope of the user's
-// agents and workflows: no call reaches its server. The rows with reached are controls.
+// TestLayerScope checks that a project cannot add its own tools to the user's agents and workflows: no call reaches the
+// project's server. In the rows with reached, the call is allowed; they show that the test can fail.
 func TestLayerScope(t *testing.T) {
 	const never = "policy: {defaults: {approval: never}}\n"
 	const flow = "tools: {flow: {kind: workflow, path: flow.yaml, policy: {approval: never}}}\n"

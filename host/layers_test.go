@@ -17,7 +17,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// target is an MCP server that counts what reaches it.
+// target is an MCP server that counts the calls that reach it.
 type target struct {
 	url   string
 	mu    sync.Mutex
@@ -61,7 +61,7 @@ func (s *target) called() int {
 	return s.calls["transfer"] + s.calls["balance"]
 }
 
-// scene is a home with a user's file, and a project in it.
+// scene is a home folder with the user's configuration file, and a project in it.
 type scene struct {
 	dir   string
 	bank  *target
@@ -69,8 +69,8 @@ type scene struct {
 	env   map[string]string
 }
 
-// newScene writes files below a new home. The names are relative to it; BANK and OTHER in
-// the texts are the addresses of two servers.
+// newScene writes files into a new home folder. The names are relative to it. BANK and OTHER in the texts are replaced
+// by the addresses of two servers.
 func newScene(t *testing.T, files map[string]string) *scene {
 	t.Helper()
 	p := &scene{dir: t.TempDir(), bank: newTarget(t), other: newTarget(t), env: map[string]string{}}
@@ -104,8 +104,8 @@ func (p *scene) options() config.Options {
 		LookupEnv:  func(name string) (string, bool) { v, ok := p.env[name]; return v, ok }}
 }
 
-// call runs a question whose model calls one tool, and returns the configuration. A tool
-// that is not offered, and a configuration that is refused, are no calls.
+// call runs a question whose model calls one tool. It returns the configuration, or nil if the configuration is
+// refused. If the tool is not offered, there is no call.
 func (p *scene) call(t *testing.T, o config.Options, tool, agent string) *config.Config {
 	t.Helper()
 	cfg, err := config.Load(t.Context(), o)
@@ -137,8 +137,8 @@ func (p *scene) ask(t *testing.T, cfg *config.Config, tool, agent string) {
 
 const denyTransfer = "servers: {bank: {url: BANK}}\npolicy: {rules: [{when: 'tool.remote_name == \"transfer\"', verdict: deny}]}\n"
 
-// TestLayers holds that no file of a project makes a call run that the user's rules stop:
-// the call does not reach the server.
+// TestLayers checks that no file of a project lets a call run that the user's rules stop: the call does not reach the
+// server.
 func TestLayers(t *testing.T) {
 	const (
 		asks    = "servers: {bank: {url: BANK}}\npolicy: {defaults: {approval: always}}\n"
@@ -149,7 +149,7 @@ func TestLayers(t *testing.T) {
 	)
 	for name, tt := range map[string]struct {
 		user, project string
-		tool, agent   string // transfer of the agent default if empty
+		tool, agent   string // if empty, the tool is transfer and the agent is the default
 	}{
 		"rules emptied":                      {user: denyTransfer, project: "policy: {rules: [], defaults: {approval: never}}"},
 		"rules null":                         {user: denyTransfer, project: "policy: {rules: ~, defaults: {approval: never}}"},
@@ -220,8 +220,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLayersHonest holds what a project may do: loosen built-in defaults, and everything
-// where the user says nothing.
+// TestLayersHonest checks what a project may do: loosen tenon's defaults, and set everything that the user's file does
+// not set.
 func TestLayersHonest(t *testing.T) {
 	const bank = "servers: {bank: {url: BANK}}\n"
 	for name, tt := range map[string]struct{ user, project, tool string }{
@@ -243,7 +243,7 @@ func TestLayersHonest(t *testing.T) {
 	}
 }
 
-// TestLayersElsewhere holds the user's rules however the project's file is named.
+// TestLayersElsewhere checks that the user's rules apply wherever the project's file is and whatever it is called.
 func TestLayersElsewhere(t *testing.T) {
 	const loose = "servers: {bank: {url: BANK}}\npolicy: {rules: [], defaults: {approval: never}}\n"
 	const claude = `{"mcpServers": {"bank": {"type": "http", "url": "BANK"}}}`
@@ -279,8 +279,7 @@ func TestLayersElsewhere(t *testing.T) {
 	}
 }
 
-// TestAdminLayer holds that neither the user nor a project loosens what the administrator
-// wrote.
+// TestAdminLayer checks that neither the user nor a project can loosen the administrator's settings.
 func TestAdminLayer(t *testing.T) {
 	const never = "policy: {rules: [{when: 'true', verdict: allow}], defaults: {approval: never}}\n"
 	p := func(t *testing.T, user, project string) *scene {
@@ -348,7 +347,7 @@ func TestAdminLayer(t *testing.T) {
 	})
 }
 
-// TestTrustedProjects holds what trust.projects lets a project loosen.
+// TestTrustedProjects checks which settings the key trust.projects lets a project loosen.
 func TestTrustedProjects(t *testing.T) {
 	const never = "policy: {rules: [], defaults: {approval: never}}\n"
 	user := func(path, keys string) string {
@@ -410,8 +409,7 @@ func link(t *testing.T, to, at string) {
 	}
 }
 
-// TestPricesOfLayers holds that a project does not lift the user's limit of cost by the
-// price of a model.
+// TestPricesOfLayers checks that a project cannot raise the user's cost limit by setting a lower price for a model.
 func TestPricesOfLayers(t *testing.T) {
 	const cheap = "models: {m: {provider: openai, model: gpt-4o, price: {input: 0, output: 0}}}\n"
 	for name, tt := range map[string]struct {

@@ -15,8 +15,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// cashier is a server that reads its arguments as most Go programs do: without regard to case,
-// and the last key wins.
+// cashier is a server that reads its arguments as most Go programs do: it ignores the case of keys, and the last one
+// wins.
 type cashier struct{ paid atomic.Int64 }
 
 func (b *cashier) Tools(context.Context) ([]tenon.Tool, error) {
@@ -32,7 +32,8 @@ func (b *cashier) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("paid")}}, nil
 }
 
-// TestLookalikesReachNoServer has a rule about one amount and a server that reads another.
+// TestLookalikesReachNoServer checks that arguments with lookalike keys do not reach a server. A rule would check one
+// of the amounts, and the server would read another one.
 func TestLookalikesReachNoServer(t *testing.T) {
 	rule := policy.Block{Approval: policy.Approval{If: "args.amount > 100"}}
 	for _, tt := range []struct{ name, args string }{
@@ -64,7 +65,7 @@ func TestLookalikesReachNoServer(t *testing.T) {
 	}
 }
 
-// fileServer is a server whose tool names no arguments.
+// fileServer is a server with a tool whose schema names no arguments.
 type fileServer struct{ read atomic.Int64 }
 
 func (f *fileServer) Tools(context.Context) ([]tenon.Tool, error) {
@@ -76,7 +77,7 @@ func (f *fileServer) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("read")}}, nil
 }
 
-// TestLookalikesOfFreeFormTools has a rule about an argument that the schema of the tool does not name.
+// TestLookalikesOfFreeFormTools does the same with a rule about an argument that the schema of the tool does not name.
 func TestLookalikesOfFreeFormTools(t *testing.T) {
 	for _, tt := range []struct {
 		name, args string

@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestKeyIsReadOnce holds that only what sends requests to a model reads its key: the
-// program that prints it may ask a person, or cost a moment.
+// TestKeyIsReadOnce checks that the key of a model is only read if a request is sent, and only once. The program that
+// prints the key may ask a person, or take some time.
 func TestKeyIsReadOnce(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")
@@ -44,8 +44,8 @@ budgets: {day: {cost: 1}}
 	}
 }
 
-// TestPromptWithoutKey holds that the request to a model whose key is missing is shown
-// in the mode that the model has.
+// TestPromptWithoutKey checks that the request to a model can be shown without its key, in the mode that is configured
+// for the model.
 func TestPromptWithoutKey(t *testing.T) {
 	dir := t.TempDir()
 	cfg, err := config.Parse("tenon.yaml", []byte(`version: 1

@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestUX_10_ModelKeys keeps keys in a folder without a keyring. The files do not contain the keys, and a file that was
-// moved, damaged or opened to others is not used.
+// TestUX_10_ModelKeys keeps keys in a folder, on a system without a keyring. The files do not contain the keys in
+// clear. A file that was moved, damaged or made readable to others is not used.
 func TestUX_10_ModelKeys(t *testing.T) {
 	home := t.TempDir()
 	keys := host.KeysOf(host.Config{Home: home, LookupEnv: func(name string) (string, bool) { return "off", name == "TENON_KEYRING" }})

@@ -2,11 +2,13 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -32,17 +34,49 @@ type models struct {
 	// prices returns the table of prices, read when a model is first opened.
 	prices func() (*model.Prices, error)
 
+	uploads uploads
+
 	mu   sync.Mutex
-	open map[string]executor.Model
+	open map[openKey]executor.Model
+}
+
+// openKey identifies an open model. Each agent with tools of the provider has a separate one, because the requests
+// differ.
+type openKey struct {
+	model string
+	agent string // empty unless the agent has tools of the provider
 }
 
 func openModels(h *Host) *models {
-	m := &models{h: h, open: map[string]executor.Model{}}
+	m := &models{h: h, open: map[openKey]executor.Model{}}
+	m.uploads.h = h
 	m.prices = sync.OnceValues(h.loadPrices)
 	for name, own := range h.cfg.Models {
-		m.open[name] = executor.Model{Model: h.cassette.model(ownModel{own, name, h.log})}
+		m.open[openKey{model: name}] = executor.Model{Model: h.cassette.model(ownModel{own, name, h.log})}
 	}
 	return m
+}
+
+// closing bounds the time for deleting at providers what this process stored there.
+const closing = 10 * time.Second
+
+// close deletes the files and caches at providers.
+func (m *models) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	m.uploads.close(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, o := range m.open {
+		c, ok := o.Model.(interface{ Close(context.Context) error })
+		if !ok {
+			continue
+		}
+		err := c.Close(ctx)
+		if err != nil {
+			m.h.log.Warn("a cache at the provider is not deleted; it expires", "model", key.model, "error", err.Error())
+		}
+	}
 }
 
 // loadPrices reads the configured file of prices.
@@ -104,10 +138,10 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 	if name, ok := DetectModel(ctx, m.h.cfg.LookupEnv, false); ok {
 		return name, nil
 	}
-	return "", tenon.Errorf(tenon.CodeInvalid, "there is no model: give a key with tenon models login "+
-		"openai (or anthropic, gemini, openrouter, ...), or set OPENAI_API_KEY or its like, add an entry to models in "+
-		"tenon.yaml, or name one with --model provider/name, or --model demo, a built-in script that knows three "+
-		"questions")
+	return "", tenon.Errorf(tenon.CodeInvalid, "there is no model: save a key with tenon models login "+
+		"openai (or anthropic, gemini, openrouter), set a variable such as OPENAI_API_KEY, start Ollama, add an entry "+
+		"to models in tenon.yaml, or name one with --model provider/name, or --model demo, a built-in script that "+
+		"knows three questions")
 }
 
 // entryOf returns the entry of models that name means: the entry with this name, or else the first one, in the order of
@@ -275,17 +309,55 @@ func (m *models) dropped(s *agent.Sampling, spec *agent.Spec) []string {
 
 // get opens a model, or returns the open one.
 func (m *models) get(ctx context.Context, name string) (executor.Model, error) {
+	return m.opened(ctx, openKey{model: name}, nil)
+}
+
+// forAgent opens a model for an agent and adds the agent's tools of the provider.
+func (m *models) forAgent(ctx context.Context, name, agent string) (executor.Model, error) {
+	if len(m.h.config.Agents[agent].ProviderTools) == 0 {
+		return m.get(ctx, name)
+	}
+	key := openKey{name, agent}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if o, ok := m.open[name]; ok {
+	o, ok := m.open[key]
+	m.mu.Unlock()
+	if ok {
 		return o, nil
 	}
-	o, err := m.make(ctx, name)
+	own, secrets, err := m.h.config.ProviderTools(ctx, agent)
 	if err != nil {
 		return executor.Model{}, err
 	}
-	m.open[name] = o
+	for _, v := range secrets {
+		m.h.redactor.Add(v)
+	}
+	return m.opened(ctx, key, own)
+}
+
+// opened returns the open model of a key, or opens it with the given tools of the provider.
+func (m *models) opened(ctx context.Context, key openKey, own json.RawMessage) (executor.Model, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o, ok := m.open[key]; ok {
+		return o, nil
+	}
+	if o, ok := m.open[openKey{model: key.model}]; ok && m.isOwn(key.model) {
+		o.Notes = []string{"the tools of the provider that agent '" + key.agent + "' has are not offered: the " +
+			"program provides the model"}
+		return o, nil
+	}
+	o, err := m.make(ctx, key.model, own)
+	if err != nil {
+		return executor.Model{}, err
+	}
+	m.open[key] = o
 	return o, nil
+}
+
+// isOwn reports whether the program provides a model.
+func (m *models) isOwn(name string) bool {
+	_, own := m.h.cfg.Models[name]
+	return own
 }
 
 // mode returns how a model calls tools if its agent does not say it.

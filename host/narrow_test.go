@@ -12,14 +12,14 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// setClock is a clock that a test sets.
+// setClock is a clock that a test can set.
 type setClock struct{ time.Time }
 
 func (c *setClock) Now() time.Time                       { return c.Time }
 func (*setClock) Elapsed() time.Duration                 { return 0 }
 func (c *setClock) After(time.Duration) <-chan time.Time { return make(chan time.Time) }
 
-// redefined is a shop whose tool may get another definition.
+// redefined is a shop whose tool can get another definition during the test.
 type redefined struct {
 	*shop
 	description string
@@ -35,7 +35,7 @@ func (r *redefined) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	return tools, err
 }
 
-// seller has a model sell what it is asked for.
+// seller sets a model that sells the thing that the question names.
 func seller(c *host.Config) {
 	c.Model, c.Models = "m", map[string]tenon.Model{"m": answering(func(req *tenon.Request) (*tenon.Response, error) {
 		if last := req.Messages[len(req.Messages)-1]; last.Role == tenon.RoleUser {
@@ -45,17 +45,17 @@ func seller(c *host.Config) {
 	})}
 }
 
-// sells asks for a thing, in a run of its own.
+// sells asks for a thing in a new run. It returns the grant that allowed the call, and the state of the run.
 func sells(t *testing.T, h *host.Host, thing string) (by string, state tenon.RunState, run string) {
 	t.Helper()
 	r, _ := ask(t, h, host.Question{Text: thing})
 	return r.ToolCalls[0].By, r.State, r.Run
 }
 
-// asks is the state of a run whose call no grant allows.
+// asks is the state of a run whose call is not allowed by a grant.
 const asks = tenon.RunInputRequired
 
-// giveAlways allows the call that a run waits for, for good, and returns the grant.
+// giveAlways permanently allows the call that a run waits for, and returns the grant.
 func giveAlways(t *testing.T, h *host.Host, run string, r agent.Ruling) host.Grant {
 	t.Helper()
 	r.Verdict, r.Remember, r.By = tenon.Allow, agent.RememberAlways, "ann"
@@ -69,8 +69,8 @@ func giveAlways(t *testing.T, h *host.Host, run string, r agent.Ruling) host.Gra
 	return list[len(list)-1]
 }
 
-// TestNarrowGrants gives grants with a condition, a count and a time, and checks which calls
-// they allow.
+// TestNarrowGrants gives grants with a condition, a number of uses and an expiry time, and checks which calls they
+// allow.
 func TestNarrowGrants(t *testing.T) {
 	t.Run("condition", grantWithCondition)
 	t.Run("not_for_the_session", grantNotForTheSession)
@@ -82,7 +82,7 @@ func TestNarrowGrants(t *testing.T) {
 	t.Run("another_process", grantInAnotherProcess)
 }
 
-// grantWithCondition checks that a condition bounds the calls, and that a grant ends when it is revoked.
+// grantWithCondition checks that a condition restricts the allowed calls, and that a grant ends when it is revoked.
 func grantWithCondition(t *testing.T) {
 	p := newSharedStore(t)
 	p.change = seller
@@ -124,7 +124,8 @@ func grantNotForTheSession(t *testing.T) {
 	}
 }
 
-// grantForOthersThatWait checks which calls still wait: those outside of the condition and the count.
+// grantForOthersThatWait checks that a new grant does not allow waiting calls that do not meet its condition or exceed
+// its number of uses.
 func grantForOthersThatWait(t *testing.T) {
 	p := newSharedStore(t)
 	p.steps = "steps:\n  - calls: [{name: sell, arguments: {thing: tea}}, {name: sell, arguments: {thing: guns}}, {name: sell, arguments: {thing: tea}}, {name: sell, arguments: {thing: tea}}]\n  - text: done\n"
@@ -137,7 +138,7 @@ func grantForOthersThatWait(t *testing.T) {
 	}
 }
 
-// grantWithCount checks that processes share the count of a grant.
+// grantWithCount checks that several processes together use a grant at most the given number of times.
 func grantWithCount(t *testing.T) {
 	p := newSharedStore(t)
 	p.change = seller
@@ -159,7 +160,7 @@ func grantWithCount(t *testing.T) {
 	}
 }
 
-// grantWithTime checks that a grant ends with its time.
+// grantWithTime checks that a grant ends at its expiry time.
 func grantWithTime(t *testing.T) {
 	p, clock := newSharedStore(t), &setClock{time.Now()}
 	p.change = func(c *host.Config) { seller(c); c.Clock = clock }
@@ -180,7 +181,7 @@ func grantWithTime(t *testing.T) {
 	}
 }
 
-// grantOfDefinition checks that a grant holds for the definition of the tool that it was given for.
+// grantOfDefinition checks that a grant only holds while the definition of the tool is the one that the person saw.
 func grantOfDefinition(t *testing.T) {
 	p := newSharedStore(t)
 	r := &redefined{p.shop, "Sells"}
@@ -205,7 +206,7 @@ func grantOfDefinition(t *testing.T) {
 	}
 }
 
-// grantOfDefinitionInSession checks the same of a grant for a session.
+// grantOfDefinitionInSession checks the same for a grant of a session.
 func grantOfDefinitionInSession(t *testing.T) {
 	p := newSharedStore(t)
 	r := &redefined{p.shop, "Sells"}
@@ -228,7 +229,7 @@ func grantOfDefinitionInSession(t *testing.T) {
 	}
 }
 
-// grantInAnotherProcess checks that a grant outlives its process.
+// grantInAnotherProcess checks that another process also uses a grant.
 func grantInAnotherProcess(t *testing.T) {
 	p := newSharedStore(t)
 	p.change = seller
@@ -242,8 +243,8 @@ func grantInAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestRulingsThatCannotBeKept checks that nothing is decided by a ruling that says what
-// cannot be.
+// TestRulingsThatCannotBeKept checks that a decision with contradictory or invalid restrictions is refused and decides
+// nothing.
 func TestRulingsThatCannotBeKept(t *testing.T) {
 	p := newSharedStore(t)
 	p.steps = sellTea

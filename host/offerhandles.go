@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"io"
 	"iter"
 
 	"github.com/tenonhq/tenon"
@@ -105,11 +106,17 @@ type Tables interface {
 	List(ctx context.Context) ([]TableFile, error)
 	// Page returns rows of a table. Errors: not_found, denied (a link leads out of the folder).
 	Page(ctx context.Context, id string, o PageOptions) (TablePage, error)
-	// Bytes returns the content of a table's file, for a workflow. Errors: not_found, denied, too_large.
+	// Bytes returns the content of a table's file of at most 64 MiB. Errors: not_found, denied, too_large.
 	Bytes(ctx context.Context, id string) ([]byte, error)
+	// OpenTable opens a table's file of any size. Errors: not_found, denied, store.
+	OpenTable(ctx context.Context, id string) (*TableReader, error)
 	// Put stores an uploaded table under a name after reading all of it. Errors: invalid (the name, or it is no table),
 	// conflict (the name is taken), too_large.
 	Put(ctx context.Context, name string, data []byte) (TableFile, error)
+	// PutFrom is Put for a table of any size. It is written to the disk while it is read. Errors: as for Put, and
+	// store (the disk is full); too_large if it exceeds tables.max_bytes or the room for uploaded tables; an error of
+	// data itself, as it is.
+	PutFrom(ctx context.Context, name string, data io.Reader) (TableFile, error)
 	// Remove deletes an uploaded table. Errors: not_found, denied (a table of the project).
 	Remove(ctx context.Context, id string) error
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/mcp"
@@ -24,8 +23,13 @@ type ServerPrompt struct {
 	mcp.Prompt
 }
 
-// PromptArgument is an argument of a prompt.
-type PromptArgument = mcp.PromptArgument
+// Prompt is a prompt, PromptArgument one of its arguments, and Resource a resource or a template of resources, as
+// their server describes them.
+type (
+	Prompt         = mcp.Prompt
+	PromptArgument = mcp.PromptArgument
+	Resource       = mcp.Resource
+)
 
 // ServerResource is a resource, or a template of resources, and the server that has it.
 type ServerResource struct {
@@ -64,14 +68,18 @@ func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(rec
 		}
 		slices.Sort(names)
 	}
-	lists, errs := make([][]T, len(names)), make([]error, len(names))
-	var wg sync.WaitGroup
+	all := make([]record.Offers, len(names))
 	for i, name := range names {
 		s, err := h.offering(name)
 		if err != nil {
 			return nil, nil, err
 		}
-		wg.Go(func() { lists[i], errs[i] = ask(s, name) })
+		all[i] = s
+	}
+	lists, errs := make([][]T, len(names)), make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, s := range all {
+		wg.Go(func() { lists[i], errs[i] = ask(s, names[i]) })
 	}
 	wg.Wait()
 	var problems []Problem
@@ -104,22 +112,16 @@ func (h contextHandle) FillPrompt(ctx context.Context, server, name string, args
 // ReadPrompt reads the result of prompts/get as [ServerContext.FillPrompt] returns it. Errors: protocol, too_large,
 // invalid (no model accepts the content).
 func ReadPrompt(server, name string, raw json.RawMessage) (Prompted, error) {
-	var r struct {
-		Messages []struct {
-			Role    string
-			Content tenon.Content
-		}
+	type message struct {
+		Role    string
+		Content tenon.Content
 	}
+	var r struct{ Messages []message }
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return Prompted{}, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' cannot be read: %w",
 			tenon.Visible(name), server, err)
 	}
-	several := slices.ContainsFunc(r.Messages, func(m struct {
-		Role    string
-		Content tenon.Content
-	}) bool {
-		return m.Role != string(tenon.RoleUser)
-	})
+	several := slices.ContainsFunc(r.Messages, func(m message) bool { return m.Role != string(tenon.RoleUser) })
 	var out Prompted
 	var texts []string
 	for _, m := range r.Messages {
@@ -133,16 +135,26 @@ func ReadPrompt(server, name string, raw json.RawMessage) (Prompted, error) {
 			continue
 		}
 		if several {
-			part.Text = strings.ToUpper(m.Role[:min(len(m.Role), 1)]) + tenon.Visible(m.Role[min(len(m.Role), 1):]) +
-				": " + part.Text
+			part.Text = speaker(m.Role) + ": " + part.Text
 		}
 		texts = append(texts, part.Text)
 	}
 	if out.Text = strings.Join(texts, "\n\n"); out.Text == "" {
-		return out, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' has no text",
+		return out, tenon.Errorf(tenon.CodeInvalid, "prompt '%s' of server '%s' has no text, which a question needs",
 			tenon.Visible(name), server)
 	}
 	return out, nil
+}
+
+// speaker returns the word that precedes a message of a prompt with several roles.
+func speaker(role string) string {
+	switch role {
+	case string(tenon.RoleUser):
+		return "User"
+	case string(tenon.RoleAssistant):
+		return "Assistant"
+	}
+	return tenon.Visible(role)
 }
 
 func (h contextHandle) Attach(ctx context.Context, server, uri string) ([]tenon.Part, error) {
@@ -202,19 +214,18 @@ func (h *Host) offering(name string) (record.Offers, error) {
 // contentPart makes a part of a message from a content block of a server.
 func contentPart(c tenon.Content) (tenon.Part, error) {
 	kind, _, _ := strings.Cut(c.MimeType, ";")
-	size := len(c.Text) + len(c.Data)
-	data, err := base64.StdEncoding.DecodeString(c.Data)
-	isText := c.Data != "" && err == nil && utf8.Valid(data) && !strings.ContainsRune(string(data), 0)
-	switch {
-	case size > maxFile:
+	if size := len(c.Text) + base64.StdEncoding.DecodedLen(len(c.Data)); size > maxFile+2 { // up to two are padding
 		return tenon.Part{}, tenon.Errorf(tenon.CodeTooLarge, "it has %d bytes; %d MiB is the limit", size, maxFile>>20)
-	case err != nil:
+	}
+	data, err := base64.StdEncoding.DecodeString(c.Data)
+	if err != nil {
 		return tenon.Part{}, tenon.Errorf(tenon.CodeProtocol, "it is not base64: %w", err)
-	case c.Data != "" && slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind):
-		return tenon.Part{Type: tenon.PartImage, MimeType: kind, Data: c.Data}, nil
-	case c.Data != "" && (kind == "application/pdf" || strings.HasPrefix(kind, "audio/")):
-		return tenon.Part{Type: tenon.PartFile, MimeType: kind, Data: c.Data, Text: tenon.Visible(c.URI)}, nil
-	case isText:
+	}
+	media, isMedia := mediaPart(kind, tenon.Visible(c.URI), c.Data)
+	switch {
+	case c.Data != "" && isMedia:
+		return media, nil
+	case c.Data != "" && isText(data):
 		c.Text = string(data)
 	case c.Data != "":
 		return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "it holds %s, which no model takes",
@@ -263,8 +274,8 @@ func (h contextHandle) Attached(ctx context.Context, text string) ([]tenon.Part,
 	return ReadMentions(ctx, h, text)
 }
 
-// ReadMentions reads the resources that a text names. It implements [ServerContext.Attached]. Errors: invalid (too
-// many), errors of [ServerContext.Attach].
+// ReadMentions reads the resources that a text names. It is [ServerContext.Attached] of every ServerContext. Errors:
+// invalid (too many), errors of [ServerContext.Attach].
 func ReadMentions(ctx context.Context, c ServerContext, text string) ([]tenon.Part, error) {
 	mentions, err := c.Mentions(ctx, text)
 	if err != nil {

@@ -104,7 +104,7 @@ func (h *Host) writeKey(ctx context.Context, id, session string) (store.Signal, 
 	if err != nil {
 		return store.Signal{}, err
 	}
-	return g, h.store.SettleSignal(ctx, id, head.Seq) // settled at once, so that no run receives it as a message
+	return g, h.store.SettleSignal(ctx, id, head.Seq) // mark it as received, so that no run receives it as a message
 }
 
 // digest identifies a question. The contents of files and tables are left out, because resources of a server may differ
@@ -112,7 +112,7 @@ func (h *Host) writeKey(ctx context.Context, id, session string) (store.Signal, 
 func (q *Question) digest() string {
 	parts := []any{q.Text, q.Agent, q.Session, q.Fork, q.Model, q.NoTools, len(q.Files), q.Output,
 		len(q.History), q.ToolChoice,
-		q.MaxTurns, q.Groups, q.State, q.Mode, q.System, q.Sampling, len(q.Data), q.Grant}
+		q.MaxTurns, q.Groups, q.State, q.Mode, q.System, q.Sampling, len(q.Data) + len(q.DataFiles), q.Grant}
 	if len(q.tools) > 0 { // only then, so that digests of earlier releases stay the same
 		parts = append(parts, slices.Sorted(maps.Keys(q.tools)))
 	}

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"encoding/json"
+	"sync"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/executor"
@@ -15,8 +17,8 @@ import (
 	"github.com/tenonhq/tenon/model/textcall"
 )
 
-// make opens a model by name, with the cassette around it.
-func (m *models) make(ctx context.Context, name string) (executor.Model, error) {
+// make opens a model by name, with the cassette around it. own are an agent's tools of the provider.
+func (m *models) make(ctx context.Context, name string, own json.RawMessage) (executor.Model, error) {
 	if m.isDemo(name) {
 		return executor.Model{Model: m.h.cassette.model(script.Demo())}, nil
 	}
@@ -27,7 +29,19 @@ func (m *models) make(ctx context.Context, name string) (executor.Model, error) 
 	if err != nil {
 		return executor.Model{}, err
 	}
-	return m.adapter(c)
+	c, missing := c.WithTools(own)
+	opened, err := m.adapter(c)
+	for _, tool := range missing {
+		opened.Notes = append(opened.Notes, "the provider's tool "+tool+" was not offered: the API of model '"+name+
+			"' does not have it")
+	}
+	if err == nil && c.UploadMin() > 0 && m.h.cassette.transport() == nil {
+		files := sync.OnceValues(func() (*model.Files, error) { return m.files(context.Background(), name) })
+		opened.Upload = func(ctx context.Context, req *tenon.Request) (*tenon.Request, []string) {
+			return m.uploads.upload(ctx, c, files, req)
+		}
+	}
+	return opened, err
 }
 
 // adapter opens the model of a config, with the cassette around it.
@@ -36,6 +50,9 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 		return executor.Model{}, err
 	}
 	m.h.redactor.Add(c.APIKey)
+	for _, secret := range c.ToolSecrets {
+		m.h.redactor.Add(secret)
+	}
 	env := model.Env{Transport: m.h.cassette.transport(), LookupEnv: m.h.cfg.LookupEnv, Key: m.keyAgain(c.Name)}
 	hosted := c.Hosted()
 	switch c.Wire() {
@@ -50,7 +67,7 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 		return executor.Model{Model: withTextCalls(c, o, err)}, err
 	case model.WireResponses:
 		o, err := openai.NewResponses(c, env)
-		return executor.Model{Model: o, Hosted: hosted}, err
+		return executor.Model{Model: o, Hosted: hosted, AsksFirst: c.AsksFirst()}, err
 	case model.WireGemini:
 		o, err := gemini.New(c, env)
 		return executor.Model{Model: o, Hosted: hosted}, err
@@ -62,7 +79,7 @@ func (m *models) adapter(c model.Config) (executor.Model, error) {
 		if err != nil {
 			return executor.Model{}, err
 		}
-		return executor.Model{Model: m.h.cassette.model(o), Check: o}, nil
+		return executor.Model{Model: m.h.cassette.model(o), Check: o, Hosted: hosted, AsksFirst: c.AsksFirst()}, nil
 	}
 	return executor.Model{}, tenon.Errorf(tenon.CodeConfig, "model '%s': provider %s cannot be used by this version "+
 		"of tenon", c.Name, c.Provider)

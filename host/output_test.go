@@ -21,7 +21,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// openWith opens a host on a configuration, beside the given script.
+// openWith opens a host with a configuration file, next to the given script.
 func openWith(t *testing.T, yaml, script string) *host.Host {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func openWith(t *testing.T, yaml, script string) *host.Host {
 	return h
 }
 
-// askReport runs a question to its end and reports.
+// askReport runs a question to its end and returns the report.
 func askReport(t *testing.T, h *host.Host, q host.Question) view.Report {
 	t.Helper()
 	run := ""
@@ -64,8 +64,8 @@ func askReport(t *testing.T, h *host.Host, q host.Question) view.Report {
 	return r
 }
 
-// TestOutputSchema: an answer that does not fit is sent back, twice at most; what fits is
-// the answer, without a fence around it.
+// TestOutputSchema checks that an answer that violates the schema is sent back to the model, at most twice. An answer
+// that fits is returned without the code fence around it.
 func TestOutputSchema(t *testing.T) {
 	const schema = `{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}`
 	const yaml = "models: {m: {provider: script, path: s.yaml}}"
@@ -101,8 +101,8 @@ func TestOutputSchema(t *testing.T) {
 	}
 }
 
-// TestFallback: a model that has trouble is stood in for, in order; a request that is
-// refused is not; the journal says who was tried and who answered.
+// TestFallback checks that the next model in the list replaces one that fails, but not one that refuses the request.
+// The journal names the models that were tried and the one that answered.
 func TestFallback(t *testing.T) {
 	var asked atomic.Int32
 	status := http.StatusServiceUnavailable
@@ -148,7 +148,7 @@ models:
 	}
 }
 
-// narrow is a model that takes so many bytes of conversation.
+// narrow is a model that accepts a limited number of bytes of conversation.
 type narrow struct{ most int }
 
 func (narrow) Name() string { return "test/narrow" }
@@ -168,8 +168,8 @@ func (n narrow) Generate(_ context.Context, req *tenon.Request) iter.Seq2[tenon.
 	}
 }
 
-// TestContextFull: a conversation that does not fit is made shorter once; where that does
-// not help, the error says what to do.
+// TestContextFull checks that a conversation that is too long for the model is compacted once. If that is not enough,
+// the error says what to do.
 func TestContextFull(t *testing.T) {
 	long := strings.Repeat("long ", 200)
 	said := func(text string) *tenon.Message {

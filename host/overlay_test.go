@@ -20,8 +20,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestOverlay holds that each principal is at a server with what is its own there, while
-// others are at it: two people with two tokens never meet in a connection, nor in a cache.
+// TestOverlay checks that each principal uses a server with their own credentials, while others use the same server
+// with theirs. Two people with two tokens never share a connection or a cached result.
 func TestOverlay(t *testing.T) {
 	for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run("AI-36_"+protocol, func(t *testing.T) { testOverlay(t, protocol) })
@@ -35,8 +35,8 @@ type credentialsSeen struct {
 	inner http.Handler
 
 	mu       sync.Mutex
-	pairs    map[string]int    // token and the user of the call
-	sessions map[string]string // session → the token that it was used with
+	pairs    map[string]int    // token and user of each call
+	sessions map[string]string // session → the token that was used in it
 }
 
 func (s *credentialsSeen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +135,7 @@ func testOverlay(t *testing.T, protocol string) {
 	}
 }
 
-// testOverlayCache checks that the results that are kept for a principal are not given to another.
+// testOverlayCache checks that the results that are cached for a principal are not given to another one.
 func testOverlayCache(t *testing.T) {
 	yes, hour := true, time.Hour
 	url := overHTTP(t)

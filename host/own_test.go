@@ -16,7 +16,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// ownModel is a model of the program: what it yields at each request, the last for ever.
+// ownModel is a model written in Go. Each element is what it yields for one request; the last one repeats.
 type ownModel struct {
 	turns []func(yield func(tenon.Delta, error) bool)
 	n     *int
@@ -46,7 +46,7 @@ func callPart(id, name, args string) tenon.Part {
 	return tenon.Part{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(args)}}
 }
 
-// ownTools is a toolset of the program with one tool x.
+// ownTools is a toolset written in Go with one tool, x.
 type ownTools struct {
 	tools func() ([]tenon.Tool, error)
 	call  func() (*tenon.Result, error)
@@ -82,7 +82,7 @@ func openOwn(t *testing.T, m tenon.Model, tools tenon.Toolset) *host.Host {
 	return h
 }
 
-// asked asks one question and returns how the run ended, and its journal.
+// asked asks one question. It returns the outcome of the run, and its journal.
 func asked(t *testing.T, h *host.Host) (tenon.DoneData, []tenon.Event) {
 	t.Helper()
 	var done tenon.DoneData
@@ -106,14 +106,14 @@ func asked(t *testing.T, h *host.Host) (tenon.DoneData, []tenon.Event) {
 	return done, events
 }
 
-// TestOwnModels has models of the program make mistakes: each fails its run, or is put
-// right, and the process stays.
+// TestOwnModels lets models written in Go make mistakes. Each mistake fails the run or is corrected, and the process
+// survives.
 func TestOwnModels(t *testing.T) {
 	end := responds(tenon.StopEnd, textPart("done"))
 	for name, tt := range map[string]struct {
 		m    ownModel
 		code tenon.Code
-		want string // in the error, else the answer
+		want string // part of the error, or of the answer if there is no error
 	}{
 		"panics": {answers(func(func(tenon.Delta, error) bool) { panic("oops") }), tenon.CodeInternal, "model own/model panicked"},
 		"panics half-way": {answers(func(y func(tenon.Delta, error) bool) {
@@ -153,7 +153,7 @@ func TestOwnModels(t *testing.T) {
 	}
 }
 
-// TestOwnToolsets has toolsets of the program make mistakes.
+// TestOwnToolsets lets toolsets written in Go make mistakes.
 func TestOwnToolsets(t *testing.T) {
 	raw := json.RawMessage("{no")
 	gives := func(r *tenon.Result, err error) ownTools {
@@ -200,7 +200,7 @@ func TestOwnToolsets(t *testing.T) {
 	}
 }
 
-// TestOwnNil opens hosts with nothing where something should be.
+// TestOwnNil opens hosts with nil values where something is required.
 func TestOwnNil(t *testing.T) {
 	for name, cfg := range map[string]host.Config{
 		"a model":              {Models: map[string]tenon.Model{"m": nil}},
@@ -242,7 +242,7 @@ func TestOwnNil(t *testing.T) {
 	}
 }
 
-// TestRulings decides about a call with verdicts that are none: they decide nothing.
+// TestRulings decides about a call with invalid verdicts. They decide nothing.
 func TestRulings(t *testing.T) {
 	changes := xTool("changes something")
 	changes.Annotations = tenon.Annotations{}
@@ -267,14 +267,14 @@ func TestRulings(t *testing.T) {
 	if err != nil || r.Verdict != tenon.Deny || r.By != string(tenon.PrincipalLocal) {
 		t.Errorf("%s, %v", won.Data, err)
 	}
-	// A person's own call may have no arguments at all.
+	// A person's own call may omit the arguments.
 	if r, _, err := host.CallTool(t.Context(), h, "x", nil, nil); err != nil || r.Text() != "called" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
 
-// TestCallsOfOneID has a model give two calls of one id: each result goes back to its
-// call, under an id of its own.
+// TestCallsOfOneID lets a model use the same id for two calls. Each call gets a new id, and the result goes back with
+// this id.
 func TestCallsOfOneID(t *testing.T) {
 	h := openOwn(t, answers(responds(tenon.StopToolUse, callPart("same", "x", `{"n":1}`), callPart("same", "x", `{"n":2}`)), responds(tenon.StopEnd, textPart("done"))), ownTools{})
 	_, events := asked(t, h)

@@ -24,7 +24,7 @@ type ParkedCalls interface {
 	// Park records that a run answers a key. It returns the run that does so: another one if it was recorded before.
 	Park(ctx context.Context, key, run string) (string, error)
 	// Parked returns the run that answers a key, or "" if there is none. It ignores runs that ended longer than kept
-	// ago.
+	// ago, and may miss one that another process parked within the last 20 ms.
 	Parked(ctx context.Context, key string, kept time.Duration) (tenon.Run, error)
 	// Fetched records that the result of a run was delivered. The next equal call is a new one.
 	Fetched(ctx context.Context, key, run string) error
@@ -35,7 +35,7 @@ type ParkedCalls interface {
 func (h stateHandle) Parked() ParkedCalls { return parkedHandle(h) }
 
 func (h parkedHandle) Park(ctx context.Context, key, run string) (string, error) {
-	r, err := h.Parked(ctx, key, parkedFor)
+	r, err := h.stored(ctx, key, parkedFor)
 	if err != nil {
 		return "", err
 	}
@@ -46,11 +46,20 @@ func (h parkedHandle) Park(ctx context.Context, key, run string) (string, error)
 }
 
 func (h parkedHandle) put(ctx context.Context, key, run string, expires time.Time) error {
+	defer h.parkedKeys.add(key) // also after an error: the write may have been made
 	return h.store.PutResult(ctx, store.KeptResult{Key: parkedScope + key, Run: run, Expires: expires,
 		Data: json.RawMessage("{}")})
 }
 
 func (h parkedHandle) Parked(ctx context.Context, key string, kept time.Duration) (tenon.Run, error) {
+	if h.parkedKeys.isFree(ctx, h.Host, key) {
+		return tenon.Run{}, nil
+	}
+	return h.stored(ctx, key, kept)
+}
+
+// stored is [ParkedCalls.Parked] without the keys in memory.
+func (h parkedHandle) stored(ctx context.Context, key string, kept time.Duration) (tenon.Run, error) {
 	mark, err := h.store.Result(ctx, parkedScope+key, h.now())
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
 		return tenon.Run{}, nil
@@ -67,7 +76,7 @@ func (h parkedHandle) Parked(ctx context.Context, key string, kept time.Duration
 }
 
 func (h parkedHandle) Fetched(ctx context.Context, key, run string) error {
-	r, err := h.Parked(ctx, key, parkedFor)
+	r, err := h.stored(ctx, key, parkedFor)
 	if err != nil || r.ID != run {
 		return err
 	}

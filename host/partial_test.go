@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// halfModel writes half an answer and waits until it is cancelled.
+// halfModel writes half of an answer and waits until it is cancelled.
 type halfModel struct{ began chan struct{} }
 
 func (m halfModel) Name() string { return "own/half" }
@@ -33,7 +33,7 @@ func (m halfModel) Generate(ctx context.Context, _ *tenon.Request) iter.Seq2[ten
 	}
 }
 
-// half starts a question whose model has written half an answer.
+// half starts a question and returns when the model has written half of its answer.
 func half(t *testing.T, home string) (*host.Host, string) {
 	m := halfModel{make(chan struct{})}
 	h := openModel(t, home, m, &config.Config{Agents: map[string]agent.Config{"default": {Model: "own"}}})
@@ -45,7 +45,7 @@ func half(t *testing.T, home string) (*host.Host, string) {
 	return h, s.ID
 }
 
-// stopped cancels a run while its answer arrives.
+// stopped cancels a run while its answer arrives, and returns the events.
 func stopped(t *testing.T) []tenon.Event {
 	h, run := half(t, t.TempDir())
 	if err := h.Runs().Cancel(t.Context(), run, "enough"); err != nil {
@@ -55,7 +55,8 @@ func stopped(t *testing.T) []tenon.Event {
 	return events
 }
 
-// TestPartialAtClose closes a host while an answer arrives: the journal keeps the text, and the next owner asks again.
+// TestPartialAtClose closes a host while an answer arrives. The journal keeps the partial text, and the process that
+// continues the run asks the model again.
 func TestPartialAtClose(t *testing.T) {
 	home := t.TempDir()
 	h, run := half(t, home)
@@ -78,8 +79,8 @@ func TestPartialAtClose(t *testing.T) {
 	}
 }
 
-// TestUnendedCalls reads the conversation of a run whose call waits for a person: no surface shows a result that only a
-// model would get (UX-8).
+// TestUnendedCalls reads the conversation of a run whose call waits for a person. No user interface shows the
+// placeholder result that only the model gets (UX-8).
 func TestUnendedCalls(t *testing.T) {
 	h := open(t, t.TempDir(), sellSteps, &shop{})
 	row, _ := ask(t, h, host.Question{Text: "q"})

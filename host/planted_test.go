@@ -28,7 +28,7 @@ import (
 	"github.com/tenonhq/tenon/transcript"
 )
 
-// sharedStore is a folder with a store that several users open, each with a state folder.
+// sharedStore is a folder with a store that several users open. Each user has a separate state folder.
 type sharedStore struct {
 	home   string
 	states map[string]string // by user
@@ -74,7 +74,7 @@ func (p *sharedStore) tryOpen(t *testing.T, user string) (*host.Host, error) {
 	return host.Open(t.Context(), c)
 }
 
-// as opens the store as a user for a moment.
+// as opens the store as a user, runs a function and closes the store.
 func (p *sharedStore) as(t *testing.T, user string, do func(h *host.Host)) {
 	t.Helper()
 	h := p.open(t, user)
@@ -84,7 +84,7 @@ func (p *sharedStore) as(t *testing.T, user string, do func(h *host.Host)) {
 	}
 }
 
-// key is the key of a user.
+// key returns the signing key of a user.
 func (p *sharedStore) key(t *testing.T, user string) *signed.Key {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(p.states[user], "tenon", "store.key"))
@@ -102,7 +102,7 @@ func (p *sharedStore) key(t *testing.T, user string) *signed.Key {
 	return k
 }
 
-// raw opens the store without a host, and without a key unless one is given.
+// raw opens the store without a host. If key is nil, nothing is signed or checked.
 func (p *sharedStore) raw(t *testing.T, key *signed.Key, do func(s *sqlite.Store)) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(p.home, "tenon.db"), Key: key})
@@ -137,7 +137,7 @@ func (p *sharedStore) sql(t *testing.T, statements ...string) {
 	}
 }
 
-// waits asks until a call of sell waits for a person.
+// waits starts a run whose call of sell waits for a person, and returns its id.
 func waits(t *testing.T, h *host.Host) string {
 	t.Helper()
 	r, _ := ask(t, h, host.Question{Text: "q"})
@@ -147,7 +147,7 @@ func waits(t *testing.T, h *host.Host) string {
 	return r.Run
 }
 
-// decided is a run in state working whose call of sell a person has allowed.
+// decided starts a run whose call of sell a person has allowed. It returns when the run is in state working.
 func decided(t *testing.T, h *host.Host) string {
 	t.Helper()
 	run := waits(t, h)
@@ -161,7 +161,7 @@ func decided(t *testing.T, h *host.Host) string {
 	return run
 }
 
-// plants makes foreign runs, each of which would sell something if it went on.
+// plants create runs of another user, each of which would sell something if it continued.
 var plants = map[string]func(t *testing.T, p *sharedStore) (run string){
 	"a run that waits": func(t *testing.T, p *sharedStore) (run string) {
 		p.as(t, "attacker", func(h *host.Host) { run = waits(t, h) })
@@ -231,7 +231,7 @@ var plants = map[string]func(t *testing.T, p *sharedStore) (run string){
 	},
 }
 
-// delegates plays two agents, of which one has the other sell.
+// delegates plays two agents. The first one lets the second one sell.
 func delegates(req *tenon.Request) (*tenon.Response, error) {
 	switch last := lastText(req); {
 	case req.System == "seller" && last == "sell":
@@ -253,7 +253,7 @@ func putAllow(t *testing.T, s store.Store, run, step string) {
 	}
 }
 
-// wantWaiting checks that something is refused until the store is adopted.
+// wantWaiting checks that an operation is refused until the user has adopted the store.
 func wantWaiting(t *testing.T, what string, err error) {
 	t.Helper()
 	if tenon.ErrorCode(err) != tenon.CodeWaiting || !strings.Contains(err.Error(), "tenon store adopt") {
@@ -261,8 +261,8 @@ func wantWaiting(t *testing.T, what string, err error) {
 	}
 }
 
-// TestPlantedRuns checks that nothing of a run goes on that somebody else wrote, whatever
-// is tried, and that it can be read and deleted.
+// TestPlantedRuns checks that a run that another user wrote never continues, whatever is tried. It can be read and
+// deleted.
 func TestPlantedRuns(t *testing.T) {
 	for name, plant := range plants {
 		t.Run("SEC-F4_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
@@ -332,8 +332,8 @@ func TestPlantedRuns(t *testing.T) {
 	}
 }
 
-// TestPlantedRunsUnderServe supervises a store with all kinds of foreign runs, and one of
-// the user's own, which goes on.
+// TestPlantedRunsUnderServe supervises a store with all kinds of foreign runs, and one run of the user, which
+// continues.
 func TestPlantedRunsUnderServe(t *testing.T) {
 	t.Run("SEC-F4_serve", func(t *testing.T) {
 		p := newSharedStore(t)
@@ -375,7 +375,7 @@ func TestPlantedRunsUnderServe(t *testing.T) {
 	})
 }
 
-// TestAdopt checks what counts once the user has adopted a store.
+// TestAdopt checks which rows are accepted after the user has adopted a store.
 func TestAdopt(t *testing.T) {
 	p := newSharedStore(t)
 	var waiting, at string
@@ -416,7 +416,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestPlantedRows checks rows that are not runs.
+// TestPlantedRows checks planted rows other than runs.
 func TestPlantedRows(t *testing.T) {
 	t.Run("SEC-F4_grants", testPlantedGrant)
 	t.Run("SEC-F4_session_grant", testPlantedSessionGrant)
@@ -542,7 +542,7 @@ func testPlantedImport(t *testing.T) {
 		}
 		run = rows[0].ID
 	})
-	// Without its mark the run would go on.
+	// Without the mark "imported", the run would continue.
 	p.sql(t, "UPDATE runs SET imported = NULL, state = 'working', stop = ''")
 	h := p.open(t, "victim")
 	wantWaiting(t, "resume", h.Runs().Resume(t.Context(), run))
@@ -551,7 +551,7 @@ func testPlantedImport(t *testing.T) {
 	}
 }
 
-// sqlRow reads one value of the store's file.
+// sqlRow reads one value from the store's file.
 func (p *sharedStore) sqlRow(t *testing.T, query string, dest any) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.home, "tenon.db"))

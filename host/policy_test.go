@@ -18,12 +18,12 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// ruled is a configuration with rules about the price of the shop.
+// ruled returns a configuration with rules for the shop's tool price.
 func ruled(b policy.Block) *config.Config {
 	return &config.Config{Tools: map[string]catalog.Tool{"price": {Server: "shop", RemoteName: "price", Policy: b}}}
 }
 
-// once asks a model that calls some tools in one turn and then says that it is done.
+// once returns a model that calls some tools in one turn and then says that it is done.
 func once(list ...string) answering {
 	return func(req *tenon.Request) (*tenon.Response, error) {
 		if last := req.Messages[len(req.Messages)-1]; last.Role == tenon.RoleUser {
@@ -33,8 +33,8 @@ func once(list ...string) answering {
 	}
 }
 
-// TestRate holds the calls of a tool to its rate over all hosts of a store: who comes
-// early waits for a turn, who would wait for too long is told when to come again.
+// TestRate checks that the rate limit of a tool counts the calls of all hosts of a store. A call that is slightly early
+// waits. A call that would wait too long gets an error that says when to retry.
 func TestRate(t *testing.T) {
 	home := t.TempDir()
 	open := func(rate string) *host.Host {
@@ -78,7 +78,7 @@ func TestRate(t *testing.T) {
 		t.Errorf("waits %v: %+v", waits, r.ToolCalls)
 	}
 	replay(t, h, r.Session)
-	// A person's own call is held to it, too.
+	// The limit also applies to a call that a person starts.
 	if _, _, err := host.CallTool(t.Context(), quick, "price", json.RawMessage(`{"thing":"tea"}`), nil); err != nil {
 		t.Error(err)
 	}
@@ -87,7 +87,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestCost counts the price of calls in the run's cost; a kept result is free.
+// TestCost checks that the prices of tool calls are added to the cost of the run, and that a cached result is free.
 func TestCost(t *testing.T) {
 	b := policy.Block{Cost: new(0.25), Cache: policy.Cache{TTL: new(time.Minute)}}
 	h, _ := budgeted(t, t.TempDir(), ruled(b), &shop{}, once(`price {"thing":"tea"}`, `price {"thing":"milk"}`, `price {"thing":"tea"}`))
@@ -114,7 +114,7 @@ func cachedCalls(r view.Report) (hits []view.Call) {
 	return hits
 }
 
-// countingShop is a shop that counts how often it was asked.
+// countingShop is a shop that counts its calls.
 type countingShop struct {
 	shop
 	calls atomic.Int32
@@ -126,8 +126,8 @@ func (c *countingShop) Call(ctx context.Context, call tenon.Call) (*tenon.Result
 	return c.shop.Call(ctx, call)
 }
 
-// TestCache asks for one thing many times at once and one after another: the tool is
-// called once, for whom the rules say so.
+// TestCache makes the same call many times, concurrently and one after another. The tool is called only once for each
+// principal, project or run, depending on the scope of the cache.
 func TestCache(t *testing.T) {
 	many := make([]string, 20)
 	for i := range many {
@@ -152,17 +152,17 @@ func TestCache(t *testing.T) {
 		}
 	}
 	replay(t, h, r.Session)
-	// Another host of the store, as after a restart.
+	// Another host with the same store, as after a restart.
 	again := open(policy.ScopeProject, s)
 	r, _ = ask(t, again, host.Question{Text: "q", Principal: "ann"})
 	if n := s.calls.Load(); n != 1 || len(cachedCalls(r)) != len(many) || !strings.HasPrefix(r.ToolCalls[0].From, strings.Split(from, "/")[0]) {
 		t.Errorf("%d calls, %d hits from %q", n, len(cachedCalls(r)), r.ToolCalls[0].From)
 	}
-	// Nobody gets what belongs to somebody else.
+	// A principal never gets the cached result of another one.
 	if ask(t, again, host.Question{Text: "q", Principal: "bob"}); s.calls.Load() != 2 {
 		t.Errorf("%d calls", s.calls.Load())
 	}
-	// What belongs to a run stays there.
+	// With the scope "run", another run does not get the cached result.
 	runs := open(policy.ScopeRun, s)
 	ask(t, runs, host.Question{Text: "q", Principal: "ann"})
 	ask(t, runs, host.Question{Text: "q", Principal: "ann"})

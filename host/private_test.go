@@ -17,9 +17,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestPrivateAddresses holds that with policy.urls.allow_private: false nothing is connected
-// to on this machine, over any transport and by a tool of kind http, also where the
-// configuration came from a program and not from a file that was checked.
+// TestPrivateAddresses checks that policy.urls.allow_private: false prevents every connection to this machine, over any
+// transport and by a tool of kind http. It also applies to a configuration that a program made, which was not checked
+// as a file.
 func TestPrivateAddresses(t *testing.T) {
 	var conns atomic.Int32
 	web := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -52,7 +52,7 @@ func TestPrivateAddresses(t *testing.T) {
 		if tenon.ErrorCode(p.Err) != tenon.CodeDenied || !strings.Contains(p.Err.Error(), "127.0.0.1 is a private address, which is not connected to: policy.urls.allow_private is false") {
 			t.Errorf("%s: %v", p.Server, p.Err)
 		}
-		if st := h.Service().Connections()[p.Server].Status(); st.State != servers.StateFailed && p.Server != "jsonrpc" || !st.Retry.IsZero() { // plain JSON-RPC has nothing to connect
+		if st := h.Service().Connections()[p.Server].Status(); st.State != servers.StateFailed && p.Server != "jsonrpc" || !st.Retry.IsZero() { // plain JSON-RPC opens no connection until the first call
 			t.Errorf("%s: state %s, tried again at %s", p.Server, st.State, st.Retry)
 		}
 	}

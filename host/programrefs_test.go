@@ -13,8 +13,9 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestRP16_ReferencesOfAProgram opens hosts whose entries, made by the program, refer to entries that are not there.
-// The errors are those of a file. References to what only the program has are not errors.
+// TestRP16_ReferencesOfAProgram opens hosts whose entries refer to entries that do not exist. The entries are made by
+// the program, and the errors are the same as for a file. References to models and toolsets that only the program has
+// are not errors.
 func TestRP16_ReferencesOfAProgram(t *testing.T) {
 	agents := func(a agent.Config) config.Config {
 		return config.Config{Agents: map[string]agent.Config{"a": a}}
@@ -27,7 +28,7 @@ func TestRP16_ReferencesOfAProgram(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		c    config.Config
-		want string // in the error; empty: the host opens
+		want string // part of the error; if empty, the host opens
 	}{
 		"model of an agent":         {agents(agent.Config{Model: "nope"}), "agents.a.model: no model 'nope'; models: own"},
 		"model of a compaction":     {agents(agent.Config{Compaction: agent.Compaction{Model: "nope"}}), "agents.a.compaction.model: no model 'nope'"},

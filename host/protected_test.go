@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// writer writes files where a call says, as a server of files does.
+// writer is a toolset that writes the files that its calls name, as a file server does.
 type writer struct{ dir string }
 
 func (w writer) Tools(context.Context) ([]tenon.Tool, error) {
@@ -43,13 +43,12 @@ func (w writer) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("written")}}, nil
 }
 
-// TestProtectedFiles holds that no call of a tool writes tenon's own files, although the rules
-// allow every call, and that calls beside them pass. The harm that is looked for is a
-// changed file.
+// TestProtectedFiles checks that no tool call writes tenon's own files, even if the rules allow every call, and that
+// calls for other files pass. A changed file fails the test.
 func TestProtectedFiles(t *testing.T) {
 	const text = "version: 1\npolicy: {defaults: {approval: never}}\n"
 	tests := map[string]struct {
-		args   string // DIR stands for the project's folder
+		args   string // DIR is replaced by the project's folder
 		denied bool
 	}{
 		"the configuration":       {`{"path":"tenon.yaml","content":"x"}`, true},
@@ -123,7 +122,7 @@ func TestProtectedFiles(t *testing.T) {
 	}
 }
 
-// tree returns the content of all files below a folder.
+// tree returns the contents of all files below a folder.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -18,8 +18,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// curious is a toolset that asks while its tool runs, as its arguments say, and
-// gives back what it was told.
+// curious is a toolset whose tool asks the questions in its arguments and returns the answers.
 type curious struct{}
 
 func (curious) Tools(context.Context) ([]tenon.Tool, error) {
@@ -63,7 +62,7 @@ const (
 	sampling = "sampling/createMessage"
 )
 
-// openCurious opens a host in which a server may ask.
+// openCurious opens a host with a server that may ask questions.
 func openCurious(t *testing.T, attended bool, c servers.Config) *host.Host {
 	t.Helper()
 	home := t.TempDir()
@@ -81,7 +80,7 @@ func openCurious(t *testing.T, attended bool, c servers.Config) *host.Host {
 	return h
 }
 
-// callAsked makes a call and answers what it asks by rulings, in turn.
+// callAsked makes a call and answers its questions with the rulings, one after another.
 func callAsked(t *testing.T, h *host.Host, args string, rulings ...agent.Ruling) (string, []tenon.Event) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -128,7 +127,7 @@ func ask1(method, params string) string {
 	return `{"method":"` + method + `","params":` + params + `}`
 }
 
-// TestQuestionsAreJournaledAndAnswered asks by every way there is.
+// TestQuestionsAreJournaledAndAnswered asks questions of every kind that a server can ask.
 func TestQuestionsAreJournaledAndAnswered(t *testing.T) {
 	yes := func(args string) agent.Ruling {
 		return agent.Ruling{Verdict: tenon.Allow, By: "ann", Arguments: json.RawMessage(args)}
@@ -197,8 +196,8 @@ func TestQuestionsAreJournaledAndAnswered(t *testing.T) {
 	}
 }
 
-// TestAnswersAreChecked refuses an answer that does not fit and lets the first one
-// that does win; what a field that speaks of a secret was given is masked.
+// TestAnswersAreChecked checks that an answer that violates the schema is refused, and that the first valid answer
+// wins. If the name or title of a field suggests a secret, the journal masks its value.
 func TestAnswersAreChecked(t *testing.T) {
 	h := openCurious(t, true, servers.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -235,8 +234,8 @@ func TestAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// TestQuestionsHoldNoSecret holds that a question is refused, and not kept, that holds a
-// secret where it cannot be masked: a number has no form without one.
+// TestQuestionsHoldNoSecret checks that a question that contains a secret is refused and not stored if the secret
+// cannot be masked. For example, a number has no masked form.
 func TestQuestionsHoldNoSecret(t *testing.T) {
 	h := openCurious(t, true, servers.Config{})
 	h.Service().Callers().RegisterSecret(tenon.NewSecret("739184652"))
@@ -252,7 +251,7 @@ func TestQuestionsHoldNoSecret(t *testing.T) {
 	}
 }
 
-// TestQuestionsExpire ends a question with the run.
+// TestQuestionsExpire checks that a question ends with its run.
 func TestQuestionsExpire(t *testing.T) {
 	h := openCurious(t, true, servers.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -69,7 +69,7 @@ func (h *Host) reactSpec(q Question, a agent.Config, model string) (*agent.React
 
 // modelOf opens the model of a prompt and, if the run has one, puts the text loop around it.
 func (h *Host) modelOf(ctx context.Context, p *agent.Prompt) (executor.Model, error) {
-	m, err := h.models.get(ctx, p.Model)
+	m, err := h.models.forAgent(ctx, p.Model, p.Agent)
 	if err != nil || p.React == nil {
 		return m, err
 	}
@@ -87,6 +87,7 @@ func (h modelsHandle) Prompt(ctx context.Context, q Question) (*tenon.Request, [
 	if q.tools, err = h.questionTools(q); err != nil {
 		return nil, nil, err
 	}
+	q.tables = sourcesOf(q.Data, q.DataFiles)
 	if q.Session != "" {
 		s, err := h.Sessions().Get(ctx, q.Session)
 		if err != nil {
@@ -119,9 +120,11 @@ func (h modelsHandle) Prompt(ctx context.Context, q Question) (*tenon.Request, [
 	}
 	name := h.agentName(q.Agent)
 	if parent == nil {
-		if q.Data, err = h.dataInputs(a, q.Data); err != nil {
+		var done func()
+		if q.tables, done, err = h.dataInputs(a, q.tables); err != nil {
 			return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", name, err)
 		}
+		defer done()
 		q.own = len(a.DataInputs)
 	}
 	spec, snapshot, problems, err := h.agentSpec(ctx, name, a, q)

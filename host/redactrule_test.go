@@ -17,7 +17,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// bank is a shop whose price tells what it was asked.
+// bank is a shop whose tool price returns its arguments.
 type bank struct {
 	shop
 	got string
@@ -30,10 +30,10 @@ func (b *bank) Call(_ context.Context, c tenon.Call) (*tenon.Result, error) {
 		`"structuredContent":{"of":[{"account":"ACC-4711"}],"balance":1.50},"_meta":{"account":"ACC-4711"},"x-vendor":"ACC-4711"}`), r)
 }
 
-// TestRedact keeps what a redact rule names out of everything but the call: results
-// are masked before model and journal, arguments are encrypted in the store's files
-// and masked in records, exports and what can be found; another process with the key
-// goes on with the run, one without it says why it cannot.
+// TestRedact checks that the values that a redact rule names are seen by the tool only. Results are masked before they
+// reach the model and the journal. Arguments are encrypted in the files of the store, and masked in records, exports
+// and search results. Another process with the key can continue the run; one without the key gives the reason why it
+// cannot.
 func TestRedact(t *testing.T) {
 	home := t.TempDir()
 	const secret = "ACC-4711"
@@ -100,7 +100,7 @@ func TestRedact(t *testing.T) {
 	}
 	noFileHas(t, home, secret)
 
-	// Without the key the run is there and cannot be read.
+	// Without the key, the run is listed but cannot be read.
 	if err := os.RemoveAll(filepath.Join(home, "auth")); err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +127,7 @@ func checkModelsView(t *testing.T, requests []string, secret string) {
 	}
 }
 
-// viewsOf returns everything that shows the run: its report, events, messages, journal, calls, and the exported
-// session.
+// viewsOf returns everything that shows the run: its report, events, messages, journal, calls and the exported session.
 func viewsOf(t *testing.T, h *host.Host, r view.Report, events []tenon.Event) map[string]any {
 	t.Helper()
 	shownTo := map[string]any{"report": r, "events": events}

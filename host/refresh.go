@@ -37,11 +37,12 @@ func (h execution) Refresh(ctx context.Context, run tenon.Run, p *agent.Prompt) 
 	if err != nil {
 		return nil, err
 	}
-	after := h.present(ctx, run, p, before, own)
+	after, waits := h.present(ctx, run, p, before, own)
 	if after == nil {
 		return nil, nil
 	}
 	c := compareTools(before, after)
+	c.Withheld = withheldOf(before, c.Removed, waits)
 	if after == before || c.Tools == p.Tools {
 		h.refreshed.set(key, changes)
 		return nil, nil
@@ -71,13 +72,30 @@ func refreshKey(run tenon.Run, p *agent.Prompt, own map[string]executor.Toolset)
 	return strings.Join([]string{id, p.Agent, p.Model, p.Tools, groups, strconv.FormatBool(p.Selected)}, "\x00")
 }
 
+// withheldOf returns the servers with removed tools whose present tools wait for a person.
+func withheldOf(before *catalog.Snapshot, removed []string, waits map[string]error) (list []agent.WithheldTools) {
+	lost := map[string]bool{}
+	for _, name := range removed {
+		if t, ok := before.Lookup(name); ok {
+			lost[t.Server] = true
+		}
+	}
+	for _, server := range slices.Sorted(maps.Keys(waits)) {
+		if lost[server] {
+			list = append(list, agent.WithheldTools{Server: server, Reason: waits[server].Error()})
+		}
+	}
+	return list
+}
+
 // present returns the tools that the agent of a prompt would see now, or nil if they are not known. For a run that
-// has no tools and would still get none, it returns before.
-func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
-	before *catalog.Snapshot, own map[string]executor.Toolset) *catalog.Snapshot {
+// has no tools and would still get none, it returns before. waits has the errors of servers whose tools wait for a
+// person.
+func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt, before *catalog.Snapshot,
+	own map[string]executor.Toolset) (after *catalog.Snapshot, waits map[string]error) {
 	a, err := h.config.Agent(p.Agent)
 	if err != nil {
-		return nil // the agent is no longer configured
+		return nil, nil // the agent is no longer configured
 	}
 	if p.Groups != nil {
 		a.Groups = *p.Groups
@@ -86,7 +104,7 @@ func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
 	for _, t := range before.Tools() {
 		had[t.Server] = true
 		if sets[t.Server] == nil && own[t.Server] == nil {
-			return nil
+			return nil, nil
 		}
 	}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), func(name string) bool {
@@ -96,32 +114,36 @@ func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt,
 	snapshot, problems, err := h.snapshotWith(ctx, own, names...)
 	if err != nil {
 		h.log.Warn("the changed tools are not known", "run", run.ID, "error", err.Error())
-		return nil
+		return nil, nil
 	}
+	waits = map[string]error{}
 	for _, problem := range problems {
-		waits := tenon.ErrorCode(problem.Err) == tenon.CodeWaiting
+		waiting := tenon.ErrorCode(problem.Err) == tenon.CodeWaiting
+		if waiting {
+			waits[problem.Server] = problem.Err
+		}
 		// Another process than a command has logged it in withhold.
-		if waits && h.cfg.ShortLived && told[problem.Server] != problem.Err.Error() {
+		if waiting && h.cfg.ShortLived && told[problem.Server] != problem.Err.Error() {
 			h.log.Warn(problem.Err.Error(), "run", run.ID, "server", problem.Server)
 		}
-		if had[problem.Server] && !waits {
+		if had[problem.Server] && !waiting {
 			h.log.Warn("the changed tools are not known", "run", run.ID, "server", problem.Server, "error",
 				problem.Err.Error())
-			return nil
+			return nil, nil
 		}
 	}
 	seen := h.sight(snapshot, p.Agent, a, p.Model)
-	after := seen.tools
+	after = seen.tools
 	switch {
 	case p.Tools == "" && h.usable(seen, p.Model) == 0:
-		return before
+		return before, waits
 	case !p.MayAddTools():
 		after = after.Only(func(t *tenon.Tool) bool {
 			old, ok := before.Lookup(t.Name)
 			return ok && old.Server == t.Server && old.Remote == t.Remote
 		})
 	}
-	return after
+	return after, waits
 }
 
 // compareTools returns the difference between two snapshots.

@@ -21,8 +21,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// watchful is a model that has the server add a tool, calls the tool, has it removed, and calls it again. Notices
-// arrive at their own time, so it calls another tool until it sees the change.
+// watchful is a model that lets the server add a tool, calls the tool, lets the server remove it, and calls it again.
+// Notifications arrive asynchronously, so it calls another tool until it sees the change.
 type watchful struct {
 	sees  []string // changes of the tool in the requests, in order
 	calls int
@@ -51,7 +51,7 @@ func (m *watchful) Generate(_ context.Context, r *tenon.Request) iter.Seq2[tenon
 		next = []string{"added"}
 	case n < 3:
 		next = []string{"counter"}
-		time.Sleep(5 * time.Millisecond) // gives the notice time to arrive
+		time.Sleep(5 * time.Millisecond) // gives the notification time to arrive
 	}
 	m.last = strings.Join(next, "")
 	message := &tenon.Message{Role: tenon.RoleAssistant}

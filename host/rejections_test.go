@@ -20,17 +20,16 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// refuser is a provider that refuses what the real ones were seen to refuse, each with
-// their own words, and answers anything else with "fine". The rules are those that are
-// recorded in reference/models.md, section 7, and in the threads named there; they are
-// written down here a second time, from the providers' messages and not from ours.
+// refuser is a provider that refuses requests which real providers were seen to refuse, with their error messages. It
+// answers all others with "fine". The rules are recorded in reference/models.md, section 7, and in the threads named
+// there. They are implemented here a second time, from the providers' messages and independently of tenon's code.
 type refuser struct {
 	wire    string // anthropic, chat, responses, gemini
 	refused []string
 	tools   []sentTool // of the last request
 }
 
-// sentTool is a tool as a request has it.
+// sentTool is a tool in a request.
 type sentTool struct {
 	name, description string
 	strict            any
@@ -86,7 +85,7 @@ func sentTools(wire string, body []byte) []sentTool {
 			} `json:"functionDeclarations"`
 		}
 	}
-	_ = json.Unmarshal(body, &in) // a request of ours is JSON
+	_ = json.Unmarshal(body, &in) // tenon's requests are valid JSON
 	var list []sentTool
 	for _, t := range in.Tools {
 		switch {
@@ -117,7 +116,7 @@ var (
 	geminiKey     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
-// refusal says why a provider refuses a request; "" where it does not.
+// refusal returns the reason why a provider refuses a request, or "".
 func refusal(wire string, body []byte) string {
 	tools := sentTools(wire, body)
 	if most := map[string]int{"chat": 128, "responses": 128}[wire]; most > 0 && len(tools) > most {
@@ -148,7 +147,7 @@ func refusedTool(wire string, i int, t sentTool) string {
 	return refusedByOpenAI(i, t)
 }
 
-// root returns the first of the words that is a keyword of the schema's root.
+// root returns the first of the words that is a keyword at the root of the schema.
 func (t sentTool) root(words ...string) string {
 	for _, w := range words {
 		if _, ok := t.schema[w]; ok {
@@ -236,7 +235,7 @@ func refusedByOpenAI(i int, t sentTool) string {
 	return why
 }
 
-// nodes visits the schemas within a schema.
+// nodes calls visit for each schema within a schema.
 func nodes(v any, depth int, visit func(map[string]any, int)) {
 	o, ok := v.(map[string]any)
 	if !ok {
@@ -264,13 +263,12 @@ type rejection struct {
 	name, wire string
 	tools      []string // NAME=SCHEMA
 	options    string
-	sent       string // the name under which the first one arrives; "": it does not
+	sent       string // the name with which the first tool is sent; "" if it is left out
 	check      func(sentTool) bool
 }
 
-// TestRecordedRejections sends the tools for which requests were refused to a provider
-// that refuses them. What is refused as it came has to arrive as something that is
-// taken, or not at all and with a reason; the tool beside it is always there.
+// TestRecordedRejections sends tools that providers are known to refuse. tenon must send each of them in a form that
+// the provider accepts, or leave it out and give the reason. The other tool of the request must always be there.
 func TestRecordedRejections(t *testing.T) {
 	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 28) + `{"type":"string"}` + strings.Repeat(`}}`, 28)
 	many := func(n int) (list []string) {
@@ -319,8 +317,7 @@ func TestRecordedRejections(t *testing.T) {
 	}
 }
 
-// checkRejection checks that the provider would refuse the tools as they are, and accepts the request that is made of
-// them.
+// checkRejection checks that the provider would refuse the unchanged tools, and that it accepts tenon's request.
 func checkRejection(t *testing.T, tt rejection) {
 	r := &refuser{wire: tt.wire}
 	s := httptest.NewServer(r)
@@ -390,7 +387,7 @@ func objectOf(props string) string {
 	return `{"type":"object","properties":{` + props + `}}`
 }
 
-// naiveRequest is a request with the tools as their server has them.
+// naiveRequest returns a request with the tools exactly as their server defines them.
 func naiveRequest(wire string, tools []tenon.Tool, options string) []byte {
 	var list []any
 	for _, t := range tools {
@@ -428,8 +425,8 @@ func withOptions(tools map[string]catalog.Tool, remote, options string) map[stri
 	return tools
 }
 
-// TestRefusedToolThatHasToBeFound: a tool that a model has to find is put into its provider's
-// form when it was found, not for each run that begins.
+// TestRefusedToolThatHasToBeFound checks that a tool that a model has to find first is converted to its provider's form
+// when it is found, and not at the beginning of each run.
 func TestRefusedToolThatHasToBeFound(t *testing.T) {
 	r := &refuser{wire: "anthropic"}
 	s := httptest.NewServer(r)

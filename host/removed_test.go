@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestRP16_CallOfARemovedServer removes a server while a call of it is under way. The call, which may be repeated,
-// fails and says that the server was removed. A server that the program added and one of its configuration do the same.
+// TestRP16_CallOfARemovedServer removes a server during a call that may be repeated. The call fails with an error that
+// says that the server was removed. It is the same for a server that the program added and for a configured one.
 func TestRP16_CallOfARemovedServer(t *testing.T) {
 	for _, configured := range []bool{false, true} {
 		t.Run(map[bool]string{false: "added", true: "configured"}[configured], func(t *testing.T) {

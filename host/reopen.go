@@ -29,8 +29,8 @@ func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	next.store, next.users = next.sealed(h.store.Store), h.users
-	if err := next.work(); err != nil {
+	next.store, next.users, next.arriving = next.sealed(h.store.Store), h.users, h.arriving
+	if err := next.work(context.Background()); err != nil {
 		return next, err
 	}
 	next.setRoots()

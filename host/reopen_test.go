@@ -23,7 +23,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// visits counts the sessions that were begun and ended at a server.
+// visits counts the sessions that clients have begun and ended at a server.
 type visits struct {
 	url string
 	mu  sync.Mutex
@@ -37,7 +37,7 @@ func (v *visits) count() string {
 	return fmt.Sprintf("%d begun, %d open", v.all, len(v.now))
 }
 
-// visited serves a tool, wait, that answers when it is let go.
+// visited starts a server with the tool wait, which answers when the test releases it.
 func visited(t *testing.T, called chan<- struct{}, let <-chan struct{}) *visits {
 	t.Helper()
 	srv, err := mcp.NewServer(mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
@@ -76,7 +76,7 @@ func visited(t *testing.T, called chan<- struct{}, let <-chan struct{}) *visits 
 	return v
 }
 
-// reopening is a host that is opened again with other configurations of its one server.
+// reopening is a host that is opened again with other configurations of its only server.
 type reopening struct {
 	t           *testing.T
 	v           *visits
@@ -110,7 +110,7 @@ func (r *reopening) connect(h *host.Host) {
 	}
 }
 
-// seen checks how many sessions the server has seen.
+// seen checks how many sessions have begun and ended at the server.
 func (r *reopening) seen(when, want string) {
 	r.t.Helper()
 	if got := r.v.count(); got != want {
@@ -118,7 +118,7 @@ func (r *reopening) seen(when, want string) {
 	}
 }
 
-// reopen opens the host again with another entry and returns the old host.
+// reopen opens the host again with another server entry, and returns the old host.
 func (r *reopening) reopen(entry string) (old *host.Host) {
 	r.t.Helper()
 	next, err := r.h.Reopen(r.load(entry))
@@ -129,10 +129,9 @@ func (r *reopening) reopen(entry string) (old *host.Host) {
 	return old
 }
 
-// TestReopenKeepsConnections holds that a server whose entry leads to the same connection
-// keeps it when the configuration is loaded again, with the calls that are under way; that
-// one whose entry does not is connected anew; and that each connection ends with the last
-// host that has it.
+// TestReopenKeepsConnections reloads the configuration. A server keeps its connection, with its current calls, if the
+// new entry leads to the same connection. Otherwise it gets a new connection. Each connection is closed with the last
+// host that uses it.
 func TestReopenKeepsConnections(t *testing.T) {
 	r := &reopening{t: t, dir: t.TempDir(), called: make(chan struct{}, 1), let: make(chan struct{})}
 	r.v, r.token = visited(t, r.called, r.let), filepath.Join(r.dir, "token")
@@ -157,7 +156,7 @@ func TestReopenKeepsConnections(t *testing.T) {
 	r.otherToken()
 }
 
-// otherRules changes keys of the entry that only the catalog and the rules use. A call under way goes on.
+// otherRules changes keys of the entry that only affect the catalog and the rules. The current call continues.
 func (r *reopening) otherRules() {
 	old := r.reopen(", description: x, include: [w*], trusted: false, policy: {approval: always}, naming: {template: \"my_{tool}\"}")
 	answer := make(chan error, 1)
@@ -182,7 +181,7 @@ func (r *reopening) otherRules() {
 	}
 }
 
-// switched switches the server off and on: later reloads keep the new connection.
+// switched disables the server and enables it again. Later reloads keep the new connection.
 func (r *reopening) switched() {
 	if _, err := r.h.Servers().Switch(r.t.Context(), "t", false); err != nil {
 		r.t.Fatal(err)
@@ -197,12 +196,12 @@ func (r *reopening) switched() {
 		}
 	}
 	for end := time.Now().Add(time.Minute); r.v.count() != "2 begun, 1 open" && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // who switches a server off does not wait for its goodbye
+		time.Sleep(time.Millisecond) // disabling a server does not wait until its session has ended
 	}
 	r.seen("switched", "2 begun, 1 open")
 }
 
-// otherHeader changes a header: the old and the new host have a connection each.
+// otherHeader changes a header. The old host and the new one have separate connections.
 func (r *reopening) otherHeader() {
 	old := r.reopen(", headers: {X-A: b}")
 	r.seen("before the first use of another header", "2 begun, 1 open")
@@ -215,7 +214,7 @@ func (r *reopening) otherHeader() {
 	r.seen("the old one is closed", "3 begun, 1 open")
 }
 
-// abandoned closes a new host at once: the old one keeps its connection.
+// abandoned closes a new host at once. The old one keeps its connection.
 func (r *reopening) abandoned() {
 	next, err := r.h.Reopen(r.load(", headers: {X-A: b}"))
 	if err != nil {
@@ -228,7 +227,7 @@ func (r *reopening) abandoned() {
 	r.seen("the new host is closed", "3 begun, 1 open")
 }
 
-// otherToken changes the file of a token, which no line of the configuration shows.
+// otherToken changes the content of a token file. The configuration itself stays the same.
 func (r *reopening) otherToken() {
 	secret := ", headers: {X-A: b}, auth: {type: bearer, secret: {file: " + r.token + "}}"
 	if err := r.reopen(secret).Close(); err != nil {
@@ -245,8 +244,8 @@ func (r *reopening) otherToken() {
 	}
 }
 
-// TestReopenWithoutAServer ends a server that the new configuration does not have, and
-// leaves the others.
+// TestReopenWithoutAServer checks that a server that the new configuration lacks is stopped, and that the others stay
+// connected.
 func TestReopenWithoutAServer(t *testing.T) {
 	v := visited(t, nil, nil)
 	both := &config.Config{Servers: map[string]servers.Config{"a": {URL: v.url, Protocol: "2025-11-25"}, "b": {URL: v.url, Protocol: "2025-11-25"}}}
@@ -263,7 +262,7 @@ func TestReopenWithoutAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Servers().Remove(t.Context(), "b"); err != nil { // the other host has it still
+	if err := h.Servers().Remove(t.Context(), "b"); err != nil { // the other host still has it
 		t.Error(err)
 	}
 	if got := v.count(); got != "2 begun, 2 open" {
@@ -294,8 +293,8 @@ func TestReopenWithoutAServer(t *testing.T) {
 	}
 }
 
-// TestReopenChangesRoots changes the roots of a server while it is connected. The server is notified and not started
-// again; without roots before, it is.
+// TestReopenChangesRoots changes the roots of a connected server. The server is notified and not restarted, unless it
+// had no roots before.
 func TestReopenChangesRoots(t *testing.T) {
 	for _, tt := range []struct{ name, before, after, want string }{
 		{"RP-11_other_roots", "[a]", "[b]", "1 connection, notified"},

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// oracle is a toolset whose one tool declares an output schema, and returns what it is made of.
+// oracle is a toolset whose only tool declares an output schema and returns the given structured content.
 type oracle struct{ structured, declared string }
 
 func (o oracle) Tools(context.Context) ([]tenon.Tool, error) {
@@ -27,14 +27,14 @@ func (o oracle) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 		Declared: json.RawMessage(o.declared)}, nil
 }
 
-// TestStructuredResults checks structured results against the output schema of their tool.
+// TestStructuredResults checks how structured results are compared with the output schema of their tool.
 func TestStructuredResults(t *testing.T) {
 	for _, tt := range []struct {
 		name, structured, mode string
 		declared               string // the structured content that result_format left out
 		redact                 []string
-		got                    string // what the model gets, in part
-		misfit                 string // what the record says, in part
+		got                    string // part of the text that the model gets
+		misfit                 string // part of the violation in the record
 		fails                  bool
 	}{
 		{name: "RP-10_fits", structured: `{"n":9007199254740993}`, got: "told"},

@@ -61,7 +61,7 @@ func (h storageHandle) Stale(ctx context.Context, age time.Duration) ([]tenon.Se
 	slices.SortStableFunc(old, func(a, b tenon.Session) int { return b.Created.Compare(a.Created) })
 	goes := map[string]bool{}
 	var list []tenon.Session
-	for _, s := range old { // forks precede the sessions that they continue
+	for _, s := range old { // newest first, so a fork comes before the session that it continues
 		forks, err := h.store.Sessions(ctx, store.SessionFilter{Parent: s.ID, Limit: maxListed})
 		if err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/transcript"
 )
 
-// clock shows the time that it is set to.
+// clock is a clock that the test sets.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
@@ -24,8 +24,8 @@ func (c *clock) Elapsed() time.Duration { return 0 } // whatever it is set to
 
 func (c *clock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// TestRetention deletes what is old: not what waits for a person, and nothing that
-// a younger session goes on from.
+// TestRetention checks that old sessions are deleted, except sessions that wait for a person and sessions that a newer
+// session was forked from.
 func TestRetention(t *testing.T) {
 	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	m := answering(func(req *tenon.Request) (*tenon.Response, error) {
@@ -95,8 +95,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestPruneDeletesWhatWasShown: a session that became stale after the list was made stays, and
-// so does one of the list that is in use again.
+// TestPruneDeletesWhatWasShown checks that prune only deletes sessions that were shown in the list. It keeps sessions
+// that became old after the list was made, and sessions of the list that were used again.
 func TestPruneDeletesWhatWasShown(t *testing.T) {
 	h := open(t, t.TempDir(), "steps: [{text: one}, {text: two}, {text: three}, {text: four}]", &shop{})
 	shown, _ := ask(t, h, host.Question{Text: "shown"})
@@ -139,8 +139,8 @@ func TestRenameSession(t *testing.T) {
 	}
 }
 
-// TestSearch finds a question, an answer, a call, a result and a summary, with the
-// number of the message, also in what was said after the first search.
+// TestSearch finds words in a question, an answer, a call, a result and a summary, with the number of the message. It
+// also finds messages that were stored after the first search.
 func TestSearch(t *testing.T) {
 	h := open(t, t.TempDir(), `steps: [{calls: [{name: price, arguments: {thing: oolong}}]}, {text: Three euros.}]`, &shop{})
 	r, _ := ask(t, h, host.Question{Text: "What does tea cost?"})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ type Question struct {
 	Fork    bool   // asks in a fork of Session (see [Fork]), which may be at work
 	Model   string // replaces the agent's model, see [Config.Model]
 	NoTools bool
-	// Files are files of the question: see [FilePart].
+	// Files are files of the question: see [FilePart] and [AddressPart].
 	Files []tenon.Part
 	// Output is a JSON Schema for the answer; empty means any text. The answer is then only JSON. An answer that does
 	// not fit is sent back to the model, at most twice.
@@ -47,6 +48,9 @@ type Question struct {
 	// Data are tables that the agent can query and pass to tools: Arrow files or streams. The agent's own tables
 	// precede them.
 	Data [][]byte
+	// DataFiles are further tables, which follow Data. They may be of any size, and are read in place: nobody may
+	// change or close them before the question has begun. An example is io.NewSectionReader(file, 0, size).
+	DataFiles []*io.SectionReader
 	// Grant, if set, allows calls that would ask for approval. It is the name of the person that the journal records
 	// for these decisions.
 	Grant string
@@ -86,7 +90,9 @@ type Question struct {
 	asked          string // digest of the request with the key
 	id, newSession string // ids of the run and its new session; if empty, random ones
 	called         bool   // another agent asks, which may use hidden servers
-	own            int    // how many tables of Data, at its start, come from the agent's configuration
+	// tables are the tables of the agent's configuration, own of them, and then Data and DataFiles.
+	tables []tableSource
+	own    int
 
 	tools map[string]executor.Toolset // Toolsets and Functions, checked and wrapped
 }
@@ -137,6 +143,7 @@ func (h *Host) startQuestion(ctx context.Context, q Question) (tenon.Run, []Prob
 	if err := q.check(); err != nil {
 		return tenon.Run{}, nil, err
 	}
+	q.tables = sourcesOf(q.Data, q.DataFiles)
 	run := tenon.Run{ID: cmp.Or(q.id, tenon.NewID("run", h.now())), Core: agent.Version,
 		Principal: cmp.Or(q.Principal, tenon.PrincipalLocal),
 		Title:     tenon.Shorten(q.Text, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
@@ -175,9 +182,11 @@ func (h *Host) startQuestion(ctx context.Context, q Question) (tenon.Run, []Prob
 	name := h.agentName(q.Agent)
 	run.Agent = name
 	if run.Parent == "" {
-		if q.Data, err = h.dataInputs(a, q.Data); err != nil {
+		var done func()
+		if q.tables, done, err = h.dataInputs(a, q.tables); err != nil {
 			return tenon.Run{}, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", name, err)
 		}
+		defer done()
 		q.own = len(a.DataInputs)
 	}
 	spec, snapshot, problems, err := h.agentSpec(ctx, name, a, q)
@@ -234,7 +243,6 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 		MaxCost:     tenon.Dollars(a.Limits.Cost), MaxDepth: a.Limits.MaxDepth, Budgets: h.config.Budgets,
 		Compaction: a.Compaction,
 		Expires:    h.ruleset().Layers.Defaults().Expires}
-	spec.Files = q.Files
 	if len(q.Output) == 0 {
 		q.Output = a.ResponseFormat.Schema
 	}
@@ -259,6 +267,9 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	if spec.React, err = h.reactSpec(q, a, spec.Model); err != nil {
 		return spec, nil, nil, err
 	}
+	if err := h.reachAll(ctx, &q, &spec); err != nil {
+		return spec, nil, nil, err
+	}
 	if err := h.models.checkSampling(&spec); err != nil {
 		return spec, nil, nil, err
 	}
@@ -272,7 +283,7 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	if err == nil {
 		err = checkChoice(spec.ToolChoice, snapshot)
 	}
-	spec.History, spec.Exposed = q.History, exposed(q.History, snapshot)
+	spec.Exposed = exposed(q.History, snapshot)
 	return spec, snapshot, problems, err
 }
 
@@ -352,11 +363,11 @@ func (h *Host) excluded(q Question, a agent.Config, spec *agent.Spec) string {
 	case !a.Tools.IsEnabled():
 		return agent.ExcludedByAgent
 	case spec.React == nil && !h.models.takesTools(spec.Model):
-		if !h.hasNoTools() || len(q.Data)+len(q.tools) > 0 {
+		if !h.hasNoTools() || len(q.tables)+len(q.tools) > 0 {
 			h.log.Warn("MCP tools not enabled for provider", "model", spec.Model)
 		}
 		return agent.ExcludedByModel
-	case h.hasNoTools() && len(q.Data)+len(q.tools) == 0:
+	case h.hasNoTools() && len(q.tables)+len(q.tools) == 0:
 		return agent.ExcludedByNobody
 	}
 	return ""
@@ -385,7 +396,7 @@ func (h *Host) offer(ctx context.Context, q Question, a agent.Config, spec *agen
 	snapshot = seen.tools
 	n := h.usable(seen, spec.Model)
 	h.log.Info("MCP orchestration enabled: " + strconv.Itoa(n) + " tools available")
-	if n == 0 && len(q.Data) == 0 {
+	if n == 0 && len(q.tables) == 0 {
 		snapshot, spec.Excluded = nil, agent.ExcludedByNobody
 	} else {
 		spec.Tools = snapshot.Digest()

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
@@ -35,7 +36,8 @@ func (h serversHandle) Add(ctx context.Context, name string, entry servers.Confi
 	if err := h.checkFree(name); err != nil {
 		return err
 	}
-	if err := h.reserve(name); err != nil { // before its command is started
+	ctx, err := h.reserve(ctx, name) // before its command is started
+	if err != nil {
 		return err
 	}
 	defer h.unreserve(name)
@@ -54,57 +56,74 @@ func (h serversHandle) Add(ctx context.Context, name string, entry servers.Confi
 	if _, err := h.ruleset().Layers.WithServer(h.serverID(name), &entry.Policy, nil); err != nil {
 		return tenon.Errorf(tenon.CodeConfig, "servers.%s.policy.%w", name, err)
 	}
-	src, err := sourceOf(name, entry, new(*policy.Language))
+	src, err := sourceOf(name, entry, sync.OnceValues(policy.NewToolLanguage))
 	if err != nil {
 		return err
 	}
 	src.Identity, src.Facts = h.serverID(name), entryFacts(entry.URL, entry.Command, entry.Args)
-	kept, vault := h.cfg.serversPath(), h.cfg.vault()
-	s := servers.New(name, entry, servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log,
-		TimeoutKey: anyTimeoutKey, Logs: kept, RefreshTools: true, Frames: !h.cfg.ShortLived, Vault: vault,
-		Learned: h.redactor.Add,
-		Mask:    h.redactor.Text,
-		Admit:   h.onlyPublic(), Slow: h.slow(), Notify: h.notify(),
-		Changed: func(string) { h.serverPool.changes.Add(1) },
-		Reaper:  &h.serverPool.reaper,
-		Resolve: func(context.Context) (servers.Config, error) {
-			for _, v := range entry.SecretValues() {
-				h.redactor.Add(v)
-			}
-			return entry, nil
-		}})
+	options, redactor := h.serverOptions(name, h.cfg.serversPath()), &h.serverPool.redactor
+	options.TimeoutKey, options.RefreshTools = anyTimeoutKey, true
+	options.Resolve = func(context.Context) (servers.Config, error) {
+		for _, v := range entry.SecretValues() {
+			redactor.Add(v)
+		}
+		return entry, nil
+	}
+	s := servers.New(name, entry, options)
 	if _, err := s.Tools(ctx); err != nil {
-		_ = s.Close() // the server never started, so the error does not matter
-		return err
+		if context.Cause(ctx) == errClosed {
+			err = errClosed
+		}
+		return errors.Join(err, s.Close())
 	}
 	if err := h.add(name, h.wrapped(name, s), src, s, &entry); err != nil {
-		_ = s.Close()
-		return err
+		return errors.Join(err, s.Close())
 	}
 	return nil
 }
 
-// reserve keeps the name of a server while the server starts, so that only one is started under it. Errors: config
-// (there is a server of this name, or one is being added).
-func (h *Host) reserve(name string) error {
+// errClosed is the answer to an addition to a host that is closed. A server that was added would never be ended.
+var errClosed = &tenon.Error{Code: tenon.CodeCancelled, Err: tenon.ErrClosing,
+	Message: "the host is closed, so nothing can be added to it; open another one"}
+
+// reserve keeps the name of a server while the server starts, so that only one is started under it. The returned
+// context ends when the host is closed, which waits for unreserve. Errors: config (there is a server of this name, or
+// one is being added), cancelled (the host is closed).
+func (h *Host) reserve(ctx context.Context, name string) (context.Context, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case h.closed:
+		return nil, errClosed
 	case h.toolsets[name] != nil:
-		return tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already", name)
-	case h.adding[name]:
-		return tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already: it is being added", name)
+		return nil, tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already", name)
+	case h.adding[name] != nil:
+		return nil, tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already: it is being added", name)
 	case h.adding == nil:
-		h.adding = map[string]bool{}
+		h.adding = map[string]context.CancelCauseFunc{}
 	}
-	h.adding[name] = true
-	return nil
+	ctx, h.adding[name] = context.WithCancelCause(ctx)
+	h.adds.Add(1)
+	return ctx, nil
 }
 
 func (h *Host) unreserve(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.adding[name](nil)
 	delete(h.adding, name)
+	h.adds.Done()
+}
+
+// refuseMore makes the host refuse further servers and toolsets. It ends additions under way, and waits for them.
+func (h *Host) refuseMore() {
+	h.mu.Lock()
+	h.closed = true
+	for _, cancel := range h.adding {
+		cancel(errClosed)
+	}
+	h.mu.Unlock()
+	h.adds.Wait()
 }
 
 func (h toolsHandle) Add(_ context.Context, name string, t tenon.Toolset) error {
@@ -150,7 +169,10 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 	entry *servers.Config) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.toolsets[name]; ok || entry == nil && h.adding[name] {
+	if h.closed {
+		return errClosed
+	}
+	if _, ok := h.toolsets[name]; ok || entry == nil && h.adding[name] != nil {
 		return tenon.Errorf(tenon.CodeConfig, "there is a server '%s' already", name)
 	}
 	if err := h.checkFree(name); err != nil {
@@ -171,7 +193,7 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 		return err
 	}
 	if entry != nil {
-		h.setRules(rules) // before one of its tools can be called
+		h.setRules(rules) // the rules must hold before one of its tools can be called
 	}
 	delete(h.removed, name)
 	h.joined++
@@ -232,9 +254,9 @@ func (h serversHandle) Remove(_ context.Context, name string) error {
 	return errors.Join(err, h.serverPool.drop(s))
 }
 
-// sourceOf returns the source that filters and names the tools of a server, as its entry says. The language of
-// conditions is created when first needed.
-func sourceOf(name string, entry servers.Config, language **policy.Language) (catalog.Source, error) {
+// sourceOf returns the source that filters and names the tools of a server, as its entry says. It calls language only
+// if there is a condition.
+func sourceOf(name string, entry servers.Config, language func() (*policy.Language, error)) (catalog.Source, error) {
 	s := catalog.Source{Server: name, About: entry.Title + " " + entry.Description, Trusted: entry.IsTrusted(),
 		Static: !entry.LoadsTools(), Include: entry.Include,
 		Exclude: entry.Exclude, Naming: entry.Naming, Transform: entry.Transform,
@@ -245,13 +267,11 @@ func sourceOf(name string, entry servers.Config, language **policy.Language) (ca
 		if text == "" {
 			return nil, nil
 		}
-		var err error
-		if *language == nil {
-			if *language, err = policy.NewToolLanguage(); err != nil {
-				return nil, err
-			}
+		lang, err := language()
+		if err != nil {
+			return nil, err
 		}
-		c, err := (*language).Condition(text)
+		c, err := lang.Condition(text)
 		if err != nil {
 			return nil, tenon.Errorf(tenon.CodeConfig, "servers.%s.where: %w", name, err)
 		}

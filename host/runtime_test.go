@@ -17,7 +17,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestFunctions holds what a function of a program becomes as a tool.
+// TestFunctions checks the tools that are made from Go functions.
 func TestFunctions(t *testing.T) {
 	type in struct {
 		N    int64  `json:"n"`
@@ -77,7 +77,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestOwnToolsStay holds that tenon's own tools cannot be taken away or replaced.
+// TestOwnToolsStay checks that tenon's own tools cannot be removed or replaced.
 func TestOwnToolsStay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "w.yaml")
 	if err := os.WriteFile(file, []byte("kind: workflow\nversion: 1\nname: w\nsteps:\n  - id: a\n    template: x\n"), 0o600); err != nil {
@@ -113,7 +113,7 @@ func TestOwnToolsStay(t *testing.T) {
 	}
 }
 
-// TestAddAndRemove adds and removes toolsets while others look.
+// TestAddAndRemove adds and removes toolsets while other goroutines list the tools.
 func TestAddAndRemove(t *testing.T) {
 	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false }})
 	if err != nil {

@@ -42,7 +42,7 @@ func (h schedulesHandle) List(ctx context.Context) ([]ScheduleInfo, error) {
 	for _, name := range slices.Sorted(maps.Keys(h.config.Schedules)) {
 		c := h.config.Schedules[name].WithDefaults()
 		times, err := schedule.Parse(c.Cron, c.Timezone)
-		if err != nil { // of a Go program; files are checked when they are loaded
+		if err != nil { // an entry of a Go program; files are checked when they are loaded
 			return nil, tenon.Errorf(tenon.CodeConfig, "schedule '%s': %w", name, err)
 		}
 		s := ScheduleInfo{Name: name, Cron: c.Cron, Timezone: c.Timezone, Question: c.Question, Agent: c.Agent,

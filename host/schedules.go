@@ -42,7 +42,7 @@ func (h *Host) keepSchedules(ctx context.Context) {
 			continue
 		}
 		times, err := schedule.Parse(c.Cron, c.Timezone)
-		if err != nil { // only of a Go program: files were checked when they were loaded
+		if err != nil { // an entry of a Go program; files were checked when they were loaded
 			h.log.Error("schedule '" + name + "' starts nothing: " + err.Error())
 			continue
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// slowModel answers when the test lets it.
+// slowModel answers when the test releases it.
 type slowModel chan struct{}
 
 func (slowModel) Name() string { return "test/slow" }
@@ -39,7 +39,7 @@ func (m slowModel) Generate(ctx context.Context, _ *tenon.Request) iter.Seq2[ten
 	}
 }
 
-// setClock shows the time that the test sets.
+// setClock is a clock that the test sets.
 type setClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -78,7 +78,7 @@ func (l *safeLog) String() string {
 	return l.b.String()
 }
 
-// scheduleTest is a host whose schedule "hourly" is driven by hand.
+// scheduleTest is a host with the schedule "hourly". The test sets its time.
 type scheduleTest struct {
 	*testing.T
 	home  string
@@ -90,7 +90,7 @@ type scheduleTest struct {
 	s     *scheduled
 }
 
-// openAt opens the host at a time of the day, as tenon serve does when it starts.
+// openAt opens the host at a time of the day, as tenon serve does at its start.
 func (t *scheduleTest) openAt(clock string) {
 	t.Helper()
 	t.clock.set(clock)
@@ -112,14 +112,14 @@ func (t *scheduleTest) openAt(clock string) {
 	}
 }
 
-// at looks at the schedule at a time of the day.
+// at lets the host check its schedule at a time of the day.
 func (t *scheduleTest) at(clock string) {
 	t.Helper()
 	t.clock.set(clock)
 	t.h.tick(t.Context(), t.s)
 }
 
-// runs returns the times of the runs that the schedule started, oldest first, with their states.
+// runs returns the times of the runs that the schedule has started, oldest first, with their states.
 func (t *scheduleTest) runs() []string {
 	t.Helper()
 	list, err := t.h.Runs().List(t.Context(), engine.Filter{Limit: 100})
@@ -179,7 +179,8 @@ func newScheduleTest(t *testing.T, entry schedule.Config) *scheduleTest {
 	return s
 }
 
-// TestScheduleStartsOnce: each time starts one run, whoever looks and how often.
+// TestScheduleStartsOnce checks that each scheduled time starts one run, however many processes check the schedule and
+// how often.
 func TestScheduleStartsOnce(t *testing.T) {
 	s := newScheduleTest(t, schedule.Config{})
 	s.at("09:59:59")
@@ -237,8 +238,8 @@ func TestScheduleOverlap(t *testing.T) {
 	})
 }
 
-// TestScheduleCatchUp: after a pause the latest missed time starts if it is not too long ago, and a new schedule catches
-// up on nothing.
+// TestScheduleCatchUp checks that after a pause the latest missed time is started if it is not too long ago. A new
+// schedule has no missed times.
 func TestScheduleCatchUp(t *testing.T) {
 	for _, tc := range []struct {
 		name, again string
@@ -269,7 +270,8 @@ func TestScheduleCatchUp(t *testing.T) {
 	}
 }
 
-// TestScheduleRetries: a run that cannot be started is tried again while it may be late, then it is given up.
+// TestScheduleRetries checks that a run that cannot be started is tried again while it may be late, then it is given
+// up.
 func TestScheduleRetries(t *testing.T) {
 	s := newScheduleTest(t, schedule.Config{Agent: "nobody", CatchUp: 2 * time.Minute})
 	s.at("10:00:00")

@@ -37,6 +37,16 @@ func (h *Host) registerSecrets(ctx context.Context) error {
 	for _, name := range h.config.ModelNames() {
 		c, err := h.models.config(ctx, name)
 		h.redactor.Add(c.APIKey)
+		for _, v := range c.ToolSecrets {
+			h.redactor.Add(v)
+		}
+		errs = append(errs, err)
+	}
+	for name := range h.config.Agents {
+		_, used, err := h.config.ProviderTools(ctx, name)
+		for _, v := range used {
+			h.redactor.Add(v)
+		}
 		errs = append(errs, err)
 	}
 	registry, err := h.config.RegistryToken(ctx)

@@ -20,7 +20,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// namedTools is a toolset whose tools have the given remote names and names.
+// namedTools is a toolset of tools, each with a remote name and a name.
 type namedTools [][2]string
 
 func (n namedTools) Tools(context.Context) ([]tenon.Tool, error) {
@@ -68,7 +68,7 @@ func serverTool(name string) mcp.ServerTool {
 		}}
 }
 
-// A panic in code of the program fails the listing or the call, never the process.
+// TestRP16Panics checks that a panic in code of the program fails the listing or the call, but never ends the process.
 func TestRP16Panics(t *testing.T) {
 	url := servedTools(t, mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{serverTool("a"), serverTool("b")}})
 	t.Run("RP-16 a transform", func(t *testing.T) {
@@ -149,7 +149,8 @@ func (n *nilToolset) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return nil, errors.New("never")
 }
 
-// Names that the program gives are used, and those that are there stay when a server is added.
+// TestRP16Names checks that the tool names that the program sets are used, and that existing names stay the same when a
+// server is added.
 func TestRP16Names(t *testing.T) {
 	ctx := context.Background()
 	h := openSeeds(t, host.Config{Toolsets: map[string]tenon.Toolset{"files": namedTools{{"read_file", "mcp_read_file"}, {"", "only_name"}, {"list", ""}}}})
@@ -190,7 +191,8 @@ func TestRP16Names(t *testing.T) {
 	}
 }
 
-// The names of tools in rules are checked as at Open, and names of disabled servers are taken.
+// TestRP16AddChecks checks that Add checks the tool names in rules as Open does, and that names of disabled servers are
+// treated as in use.
 func TestRP16AddChecks(t *testing.T) {
 	ctx := context.Background()
 	no := false
@@ -223,7 +225,8 @@ func TestRP16AddChecks(t *testing.T) {
 	}
 }
 
-// The program is notified of changed lists and of what servers report, also if its function panics.
+// TestRP16Notify checks that the program is notified of changed lists and of reports of servers, even if its function
+// panics.
 func TestRP16Notify(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -255,7 +258,7 @@ func TestRP16Notify(t *testing.T) {
 				seen["tools +1"] = true
 			}
 		case <-time.After(100 * time.Millisecond):
-			toolNames(t, h) // the next use reads the list
+			toolNames(t, h) // the next use loads the list
 		case <-ctx.Done():
 			t.Fatalf("seen only %v", seen)
 		}

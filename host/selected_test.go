@@ -33,8 +33,8 @@ func (m *recorded) Generate(ctx context.Context, r *tenon.Request) iter.Seq2[ten
 	return m.watchful.Generate(ctx, r)
 }
 
-// TestSelectedToolsOfARun checks that a run whose question selects its tools with a table is offered no other tool when
-// its server reports a change.
+// TestSelectedToolsOfARun checks a run whose question selects its tools with a table. When the server reports a change,
+// no other tool is offered.
 func TestSelectedToolsOfARun(t *testing.T) {
 	t.Run("RP-22_selected", func(t *testing.T) {
 		url := overHTTP(t)

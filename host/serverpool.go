@@ -18,9 +18,9 @@ type serverPool struct {
 	reaper   transport.Reaper // of the servers' processes
 	pool     servers.Pool
 	redactor tenon.Redactor // masks the secrets in use
-	brought  credentials    // of callers, for runs that continue
+	brought  credentials    // credentials of callers, for runs that continue
 	given    givenTools     // tools of questions, for their runs
-	clients  clientCallers  // that wait for the calls of runs
+	clients  clientCallers  // clients that wait for the calls of runs
 	changes  atomic.Uint64  // how often servers reported that their tools changed
 	// key signs the rows of the store, or nil for a store of the program.
 	key atomic.Pointer[signed.Key]
@@ -121,28 +121,36 @@ func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept 
 	if path := "servers." + name; cfg.FromTable(path) || cfg.Origin(path) == "default" { // no file has an entry
 		timeoutKey = anyTimeoutKey
 	}
-	keyName := func(key string) string { return cfg.KeyName("servers." + name + "." + key) }
-	s := servers.New(name, entry, servers.Options{TimeoutKey: timeoutKey, Key: keyName, LookupEnv: h.cfg.LookupEnv,
-		Version: h.cfg.Version, Logger: h.log,
-		Cache: kept, Logs: kept, Identity: identity, Patience: h.cfg.Patience,
-		Seal:         func(parts ...[]byte) []byte { return pool.key.Load().Listing(parts...) },
-		RefreshTools: h.cfg.RefreshTools, Frames: !h.cfg.ShortLived, Reaper: &h.serverPool.reaper,
-		Pool: &h.serverPool.pool, Vault: h.vault, Learned: redactor.Add, Mask: redactor.Text,
-		Admit: h.onlyPublic(), Slow: h.slow(), Notify: h.notify(),
-		Changed: func(string) { pool.changes.Add(1) },
-		// Secrets are read when the server that uses them starts, so that a missing secret affects only this server.
-		Resolve: func(ctx context.Context) (c servers.Config, err error) {
-			if untrusted {
-				return servers.Config{}, errUntrusted()
-			}
-			defer guard(log, loadedEnv, &err)
-			c, err = cfg.Server(ctx, name)
-			for _, v := range c.SecretValues() {
-				redactor.Add(v)
-			}
-			return c, err
-		},
-		Check: func() error { return cfg.CheckServer(name) }})
-	h.serverPool.launch(s)
+	options := h.serverOptions(name, kept)
+	options.TimeoutKey, options.Cache, options.Identity, options.Patience = timeoutKey, kept, identity, h.cfg.Patience
+	options.RefreshTools, options.Pool = h.cfg.RefreshTools, &pool.pool
+	// Secrets are read when the server that uses them starts, so that a missing secret affects only this server.
+	options.Resolve = func(ctx context.Context) (c servers.Config, err error) {
+		if untrusted {
+			return servers.Config{}, errUntrusted()
+		}
+		defer guard(log, loadedEnv, &err)
+		c, err = cfg.Server(ctx, name)
+		for _, v := range c.SecretValues() {
+			redactor.Add(v)
+		}
+		return c, err
+	}
+	options.Check = func() error { return cfg.CheckServer(name) }
+	s := servers.New(name, entry, options)
+	pool.launch(s)
 	return s
+}
+
+// serverOptions returns the options of every server, configured or added to the open host. The lists of an added server
+// are not kept, and its scripts are not compared with their first versions: a program adds it again each time.
+func (h *Host) serverOptions(name, logs string) servers.Options {
+	cfg, pool := h.config, h.serverPool // the server may outlive the host, so it must not hold the host
+	return servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log, Logs: logs,
+		Key:    func(key string) string { return cfg.KeyName("servers." + name + "." + key) },
+		Seal:   func(parts ...[]byte) []byte { return pool.key.Load().Listing(parts...) },
+		Frames: !h.cfg.ShortLived, Reaper: &pool.reaper, Vault: h.vault,
+		Learned: pool.redactor.Add, Mask: pool.redactor.Text,
+		Admit: h.onlyPublic(), Slow: h.slow(), Notify: h.notify(),
+		Changed: func(string) { pool.changes.Add(1) }}
 }

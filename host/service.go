@@ -15,8 +15,8 @@ import (
 type Service interface {
 	// Info describes the open host.
 	Info() Info
-	// Connections returns the connections to the enabled servers by name, added ones included. The caller must not
-	// change the map.
+	// Connections returns the connections to the enabled servers by name, added ones included; see [Info.Replays]. The
+	// caller must not change the map.
 	Connections() map[string]*servers.Server
 	// Connect connects the servers with lifecycle eager and logs how many are connected. Unreachable servers are
 	// retried in the background. It returns after one attempt for each server, or when ctx ends.
@@ -36,12 +36,13 @@ type Service interface {
 
 // Info describes an open host.
 type Info struct {
-	Config  *config.Config // as it was opened; read only
+	Config  *config.Config // the configuration that was opened; read only
 	Logger  *slog.Logger   // masks secrets
 	Version string         // of the program, from [Config.Version]
 	Socket  string         // path of the socket of the process that serves the store; see [Socket]
 	Redacts bool           // rules or the store redact fields
 	Masks   int            // see [tenon.Redactor.Size]
+	Replays bool           // a cassette answers for the servers, which must not be started
 }
 
 // Callers manages the credentials and limits of principals.
@@ -111,7 +112,7 @@ func (h *Host) Service() Service { return serviceHandle{h} }
 
 func (h serviceHandle) Info() Info {
 	return Info{Config: h.config, Logger: h.log, Version: h.cfg.Version, Socket: Socket(h.cfg),
-		Redacts: len(h.redacts) > 0, Masks: h.redactor.Size()}
+		Redacts: len(h.redacts) > 0, Masks: h.redactor.Size(), Replays: h.cassette.playsServers()}
 }
 
 func (h serviceHandle) Connections() map[string]*servers.Server { return h.connections() }

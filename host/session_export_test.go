@@ -17,7 +17,7 @@ import (
 	"github.com/tenonhq/tenon/transcript"
 )
 
-// exported is the form of an export.
+// exported is the JSON form of an export.
 type exported struct {
 	Version  int `json:"tenon_export"`
 	Session  string
@@ -46,8 +46,8 @@ func export(t *testing.T, h *host.Host, session string) (exported, string) {
 	return x, b.String()
 }
 
-// TestExport exports a session and a fork of it: the fork has of the session what it
-// goes on from, and nothing that was said after it; events are those of the journal.
+// TestExport exports a session and a fork of it. The export of the fork contains the session's messages up to the fork
+// and none after it. The events equal the events of the journal.
 func TestExport(t *testing.T) {
 	h := open(t, t.TempDir(), `
 conversations:
@@ -89,8 +89,8 @@ conversations:
 	}
 }
 
-// TestExportMasksSecrets puts a configured secret that was never in use into a
-// question, in all its forms: no export has it.
+// TestExportMasksSecrets asks a question that contains a configured secret in all its forms. The secret was never used
+// before. No export contains it.
 func TestExportMasksSecrets(t *testing.T) {
 	const canary = "canary+7f/3\"x-9d"
 	dir := t.TempDir()
@@ -122,7 +122,7 @@ func TestExportMasksSecrets(t *testing.T) {
 			t.Errorf("the rest is missing: %s", out)
 		}
 	}
-	// One that cannot be read cannot be masked.
+	// If a secret cannot be read, it cannot be masked.
 	lost := *cfg
 	lost.Secrets = map[string]config.SecretSource{"gone": {File: filepath.Join(dir, "gone")}}
 	h2, err := host.Open(t.Context(), host.Config{Config: &lost, Home: t.TempDir(), Model: "m", Models: map[string]tenon.Model{"m": m}, LookupEnv: lookup})
@@ -136,8 +136,8 @@ func TestExportMasksSecrets(t *testing.T) {
 	}
 }
 
-// TestExportMasksSecretsOfEntries holds that each kind of secret of an entry is masked,
-// although nobody has used it.
+// TestExportMasksSecretsOfEntries checks that each kind of secret in a server entry is masked, even if it was never
+// used.
 func TestExportMasksSecretsOfEntries(t *testing.T) {
 	const canary = "canary-77f3-9d1c"
 	lookup := func(name string) (string, bool) { return canary, name == "CANARY" }
@@ -169,7 +169,7 @@ func TestExportMasksSecretsOfEntries(t *testing.T) {
 	}
 }
 
-// TestExportMarkdown: what texts hold stays text.
+// TestExportMarkdown checks that markup within texts is escaped.
 func TestExportMarkdown(t *testing.T) {
 	m := answering(func(req *tenon.Request) (*tenon.Response, error) {
 		if len(req.Messages) == 1 {

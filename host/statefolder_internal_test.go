@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStateFolder holds that a relative folder in the environment is ignored: sign-ins, keys
-// and stores would lie in the working folder.
+// TestStateFolder checks that a relative path in the environment is ignored. Otherwise sign-ins, keys and stores would
+// be written to the working folder.
 func TestStateFolder(t *testing.T) {
 	for name, tt := range map[string]struct{ state, home, want string }{
 		"state":                     {"/s", "/h", "/s/tenon"},

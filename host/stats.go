@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/view"
 )
@@ -71,6 +72,12 @@ type Stat struct {
 	Bytes   int64  `json:"bytes"` // of results
 	Input   int    `json:"input_tokens"`
 	Output  int    `json:"output_tokens"`
+	// CacheRead and CacheWrite count the input tokens that were read from and written to the cache of a provider.
+	CacheRead  int `json:"cache_read_tokens"`
+	CacheWrite int `json:"cache_write_tokens"`
+	// Saved is what the cache saved in US dollars, as far as prices are known, and with today's prices. It is negative
+	// if writing to the cache cost more than reading from it saved.
+	Saved tenon.USD `json:"saved"`
 	// Cost is the cost of model calls and tools in US dollars, as far as prices are known.
 	Cost tenon.USD `json:"cost"`
 
@@ -98,7 +105,7 @@ func (h *Host) Stats(ctx context.Context, q StatsQuery) ([]Stat, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := counter{by: q.By, per: q.Per, stats: map[statKey]*Stat{}}
+	c := counter{by: q.By, per: q.Per, stats: map[statKey]*Stat{}, price: h.priceOnce(ctx)}
 	count := func(t *view.Tally) {
 		if t.Created.Before(q.Since) || q.Principal != "" && t.Principal != q.Principal {
 			return
@@ -142,6 +149,7 @@ type counter struct {
 	by    string
 	per   string
 	now   time.Time // beginning of the hour or day of the present run
+	price func(name string) model.Price
 	stats map[statKey]*Stat
 }
 
@@ -187,7 +195,7 @@ func (c *counter) run(t *view.Tally) {
 	case StatsSessions:
 		if t.Session != "" {
 			whole = c.at(statKey{name: t.Session})
-			whole.Title = t.Title // of the oldest run, which comes last
+			whole.Title = t.Title // the title of the oldest run, which comes last
 		}
 	case StatsPrincipals:
 		whole = c.at(statKey{name: string(t.Principal)})
@@ -250,6 +258,24 @@ func (c *counter) models(t *view.Tally, whole *Stat) {
 	s.Input += m.Input
 	s.Output += m.Output
 	s.Cost += m.Cost
+	s.CacheRead += m.CacheRead
+	s.CacheWrite += m.CacheWrite
+	if m.CacheRead+m.CacheWrite > 0 {
+		s.Saved += c.price(t.Model).Saved(m.CacheRead, m.CacheWrite)
+	}
+}
+
+// priceOnce returns a function that looks up the price of each model once. Without a price, it is zero.
+func (h *Host) priceOnce(ctx context.Context) func(string) model.Price {
+	known := map[string]model.Price{}
+	return func(name string) model.Price {
+		p, ok := known[name]
+		if !ok {
+			p, _, _ = h.Models().Price(ctx, name) // of a model that is not configured any more, none is known
+			known[name] = p
+		}
+		return p
+	}
 }
 
 // add counts the calls of a tool and, if timed, their latencies.

@@ -9,10 +9,12 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/view"
 )
 
-// Statistics count servers and tools by identity and show them by name, where that is unique.
+// TestStatsByIdentity checks that statistics count servers and tools by identity, and show them by name if the name is
+// unique.
 func TestStatsByIdentity(t *testing.T) {
 	type call struct{ server, identity, name string }
 	for _, tt := range []struct {
@@ -49,5 +51,28 @@ func TestStatsByIdentity(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStatsOfCaches: MD-8, statistics of models have the tokens of caches and what they saved.
+func TestStatsOfCaches(t *testing.T) {
+	read, write := 0.3, 3.75
+	prices := map[string]model.Price{"sonnet": {Input: 3, Output: 15, CacheRead: &read, CacheWrite: &write}}
+	c := counter{by: StatsModels, stats: map[statKey]*Stat{}, price: func(name string) model.Price { return prices[name] }}
+	for _, m := range []view.Tally{
+		{Model: "sonnet", Models: view.ModelTally{Calls: 2, Input: 3_000_000, CacheRead: 1_000_000, CacheWrite: 1_000_000}},
+		{Model: "sonnet", Models: view.ModelTally{Calls: 1, Input: 1_000_000, CacheRead: 1_000_000}},
+		{Model: "unknown", Models: view.ModelTally{Calls: 1, Input: 10, CacheRead: 5}},
+		{Model: "sonnet", Models: view.ModelTally{Calls: 1, Input: 10}},
+	} {
+		c.run(&m)
+	}
+	got := map[string]string{}
+	for _, s := range c.list() {
+		got[s.Name] = fmt.Sprint(s.Input, " ", s.CacheRead, " ", s.CacheWrite, " ", s.Saved)
+	}
+	want := map[string]string{"sonnet": "4000010 2000000 1000000 $4.65", "unknown": "10 5 0 $0.00"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

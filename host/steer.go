@@ -3,6 +3,8 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -15,6 +17,18 @@ import (
 const maxMessage = 1 << 20
 
 func (h runsHandle) Steer(ctx context.Context, run, text, by string) (tenon.Event, error) {
+	return h.steer(ctx, run, tenon.NewID("sig", h.now()), text, by)
+}
+
+// SteerOnce is [Runs.Steer] for a message that a request may bring again, also at the same time and to another process.
+// Calls with the same run, key and text record the message once and return the same event.
+func SteerOnce(ctx context.Context, h *Host, run, key, text, by string) (tenon.Event, error) {
+	sum := sha256.Sum256([]byte(run + "\x00" + key + "\x00" + text))
+	return h.steer(ctx, run, "sig_"+hex.EncodeToString(sum[:16]), text, by)
+}
+
+// steer sends a message with the id of its signal. The store keeps one signal for each id.
+func (h *Host) steer(ctx context.Context, run, id, text, by string) (tenon.Event, error) {
 	ctx = store.OwnOnly(ctx)
 	text = strings.TrimSpace(text)
 	switch {
@@ -33,6 +47,6 @@ func (h runsHandle) Steer(ctx context.Context, run, text, by string) (tenon.Even
 		return tenon.Event{}, tenon.Errorf(tenon.CodeInvalid, "run %s is a %s, which takes no messages", run,
 			cmp.Or(what, "workflow"))
 	}
-	return h.engine.Signal(ctx, run, engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventMessage,
+	return h.engine.Signal(ctx, run, engine.Signal{ID: id, Kind: agent.EventMessage,
 		By: by, Data: encode(agent.Steer{Text: text, By: by})})
 }

@@ -68,20 +68,42 @@ func (k *StoreKeeper) Path() string { return k.path }
 
 // Check looks for damage in the store and, unless quick, in the user's ledger. See [sqlite.Check].
 func (k *StoreKeeper) Check(ctx context.Context, quick bool, progress StoreProgress) (*StoreReport, error) {
-	c := sqlite.CheckConfig{Path: k.path, Quick: quick}
-	if dir := k.cfg.stateDir(); dir != "" {
-		c.Ledger = filepath.Join(dir, ledgerFile)
-	}
+	c := sqlite.CheckConfig{Path: k.path, Quick: quick, Ledger: k.ledger()}
 	if progress != nil {
 		c.Progress = func(step string, n, of int) { progress(step, int64(n), int64(of)) }
 	}
 	return sqlite.Check(ctx, c)
 }
 
+// ledger returns the path of the user's ledger, or "" without a state folder. The file need not exist.
+func (k *StoreKeeper) ledger() string {
+	dir := k.cfg.stateDir()
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, ledgerFile)
+}
+
 // PlanUpgrade says what this program would change in the store before it uses it, and changes nothing. See
 // [sqlite.PlanUpgrade].
 func (k *StoreKeeper) PlanUpgrade(ctx context.Context) (*StoreUpgrade, error) {
 	return sqlite.PlanUpgrade(ctx, k.path)
+}
+
+// PlanLedger reports whether this program would migrate the user's ledger, which older programs can use after that,
+// too. See [sqlite.PlanLedger].
+func (k *StoreKeeper) PlanLedger(ctx context.Context) (migrates bool, err error) {
+	path := k.ledger()
+	if path == "" {
+		return false, nil
+	}
+	return sqlite.PlanLedger(ctx, path)
+}
+
+// RepairLedger corrects the damaged rows of the user's ledger in its file, and returns what it did. See
+// [sqlite.RepairLedger].
+func (k *StoreKeeper) RepairLedger(ctx context.Context) (done []string, err error) {
+	return sqlite.RepairLedger(ctx, k.ledger())
 }
 
 // keyFiles returns the files of the keys that belong to the store: name in a backup → path.

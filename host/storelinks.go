@@ -102,7 +102,7 @@ func linksBeside(path string) int {
 		if n <= 1 {
 			return n
 		}
-		time.Sleep(linkPause) // until the other process removes its name
+		time.Sleep(linkPause) // wait until the other process has removed its name
 	}
 	return n
 }

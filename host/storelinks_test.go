@@ -21,14 +21,14 @@ type plantedStore struct {
 	fine  bool
 }
 
-// linkTo plants a link to a file outside of the project.
+// linkTo returns a function that plants a link to a file outside of the project.
 func linkTo(target, name string) func(t *testing.T, dir, out string) {
 	return func(t *testing.T, dir, out string) {
 		plantLink(t, filepath.Join(out, target), filepath.Join(dir, name))
 	}
 }
 
-// plantedStores are projects whose store, or a file beside it, is a link or no file.
+// plantedStores are projects whose store, or a file next to it, is a link or not a regular file.
 var plantedStores = map[string]plantedStore{
 	"nothing there": {plant: func(*testing.T, string, string) {}, fine: true},
 	"the folder is a link": {plant: func(t *testing.T, dir, out string) {
@@ -74,15 +74,15 @@ var plantedStores = map[string]plantedStore{
 	"what a process left that died": {fine: true, plant: func(t *testing.T, dir, _ string) { leftOver(t, filepath.Join(dir, ".tenon/tenon.db")) }},
 }
 
-// TestStoreLinks checks that a project's store is no way out of its folder, whatever lies
-// where the store is made, and that nothing outside is written.
+// TestStoreLinks checks that opening a project's store never leads out of the project's folder, whatever already exists
+// at its path, and that nothing outside is written.
 func TestStoreLinks(t *testing.T) {
 	for name, c := range plantedStores {
 		t.Run("SEC-F12_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) { checkPlantedStore(t, name, c) })
 	}
 }
 
-// checkPlantedStore opens the project and checks that the store is refused and nothing outside the project was
+// checkPlantedStore opens the project. It checks that the store is refused and that nothing outside of the project has
 // changed.
 func checkPlantedStore(t *testing.T, name string, c plantedStore) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -135,7 +135,7 @@ func checkPlantedStore(t *testing.T, name string, c plantedStore) {
 	}
 }
 
-// plantLink makes a link to target at a path whose folders may be missing.
+// plantLink makes a link at a path whose folders may be missing.
 func plantLink(t *testing.T, target, at string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
@@ -166,7 +166,8 @@ func pipe(t *testing.T, at string) {
 	}
 }
 
-// leftOver makes an empty store with the second name that a process gives it which makes one.
+// leftOver makes an empty store that has a second name. A process that creates a store gives it this name for a moment;
+// here the process died before it removed the name.
 func leftOver(t *testing.T, at string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestPostgresRefused opens hosts whose database cannot be used. No error shows the password, and no SQLite file is
-// used in place of the database.
+// TestPostgresRefused opens hosts whose database cannot be used. No error contains the password, and tenon does not use
+// a SQLite file instead.
 func TestPostgresRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		dsn  string

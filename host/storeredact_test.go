@@ -14,9 +14,8 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// TestStoreRedact holds that what store.redact names is encrypted in the store and masked in
-// what is shown, at every depth and for all tools, also where a policy names others; and
-// that the call and the model have it.
+// TestStoreRedact checks that the values that store.redact names are encrypted in the store and masked in every view,
+// at every depth and for all tools, even if a policy names other values. The tool and the model get the real values.
 func TestStoreRedact(t *testing.T) {
 	const secret = "hunter-2-hunter"
 	home := t.TempDir()

@@ -22,7 +22,7 @@ func (h *Host) definitionOf(ctx context.Context, t *tenon.Tool) string {
 		return pins.Digest(t.Remote, t.Raw)
 	}
 	set := h.sets()[t.Server]
-	if set == nil || h.isStatic(t.Server) != nil { // a step of a workflow, or a tool that only its entry defines
+	if set == nil || h.isStatic(t.Server) != nil { // a workflow step, or a tool that only its entry defines
 		return ownDefinition(t)
 	}
 	// The run began in another process, so its snapshot has no data of the server.

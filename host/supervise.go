@@ -24,8 +24,12 @@ const (
 	superviseRest = time.Second
 	// expirySweep is the interval between searches for waits of runs that have expired.
 	expirySweep = 5 * time.Second
-	// maxSupervised bounds the runs that are resumed at a time.
-	maxSupervised = 16
+	// maxSupervised bounds the runs that are being resumed at a time: read, and begun. Afterwards they are only
+	// followed.
+	maxSupervised = 64
+	// maxFollowed bounds the resumed runs that are followed until they rest. A run whose model works for minutes must
+	// not keep others from being resumed.
+	maxFollowed = 10_000
 	// elsewhereRest is how long a run that needs another replica must have been at rest before that is reported.
 	elsewhereRest = 5 * time.Second
 	// maxBackoff bounds the pause before another attempt to resume a run. The first pause is superviseRest.
@@ -37,6 +41,9 @@ func (h serviceHandle) Supervise(ctx context.Context) {
 	defer s.work.Wait()
 	h.warnForeign(ctx)
 	s.work.Go(func() { h.keepSchedules(ctx) })
+	if h.cluster != nil && h.cfg.Worker {
+		s.work.Go(func() { h.workForCluster(ctx) })
+	}
 	for ctx.Err() == nil {
 		if err := s.look(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn("the search for runs that no process works on failed", "error", err)
@@ -74,14 +81,16 @@ type supervisor struct {
 
 	swept time.Time // time of the last search for expired waits
 
-	mu   sync.Mutex
-	lost map[string]*lostRun
-	busy int
+	mu       sync.Mutex
+	lost     map[string]*lostRun
+	due      []tenon.Run // the runs of the last search that wait for a slot, oldest first
+	resuming int         // runs that are being resumed
+	followed int         // runs that are being resumed or followed
 }
 
 // lostRun is the state of a run that no process works on.
 type lostRun struct {
-	seq   uint64    // of its last event at the last look
+	seq   uint64    // number of its last event at the last look
 	seen  time.Time // when this process saw that event for the first time
 	busy  bool      // it is being resumed
 	left  bool      // it needs something that this process does not have, which is logged
@@ -112,14 +121,14 @@ func (s *supervisor) look(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	there := map[string]bool{}
+	s.due = s.due[:0]
 	for _, r := range slices.Backward(runs) {
 		there[r.ID] = true
-		if l := s.due(r); l != nil && s.busy < maxSupervised && ctx.Err() == nil {
-			l.busy = true
-			s.busy++
-			s.work.Go(func() { s.takeUp(ctx, r, l) })
+		if s.isDue(r) != nil {
+			s.due = append(s.due, r)
 		}
 	}
+	s.begin(ctx)
 	for id, l := range s.lost {
 		if !there[id] && !l.busy && s.h.now().Sub(l.next) > maxBackoff {
 			delete(s.lost, id)
@@ -128,8 +137,31 @@ func (s *supervisor) look(ctx context.Context) error {
 	return nil
 }
 
-// due returns the state of a run if it is time to resume it, otherwise nil.
-func (s *supervisor) due(r tenon.Run) *lostRun {
+// begin resumes the next runs that are due, as far as there are slots. The caller holds the lock.
+func (s *supervisor) begin(ctx context.Context) {
+	for len(s.due) > 0 && s.resuming < maxSupervised && s.followed < maxFollowed && ctx.Err() == nil {
+		r := s.due[0]
+		s.due = s.due[1:]
+		if l := s.isDue(r); l != nil {
+			l.busy = true
+			s.resuming++
+			s.followed++
+			s.work.Go(func() { s.takeUp(ctx, r, l) })
+		}
+	}
+}
+
+// begun frees the slot of a run that was resumed, for the next one. Another search of the store for each of a thousand
+// runs would read a million rows.
+func (s *supervisor) begun(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resuming--
+	s.begin(ctx)
+}
+
+// isDue returns the state of a run if it is time to resume it, otherwise nil.
+func (s *supervisor) isDue(r tenon.Run) *lostRun {
 	l := s.lost[r.ID]
 	if l == nil {
 		l = &lostRun{seq: r.Seq, seen: s.h.now()}
@@ -156,18 +188,20 @@ func (l *lostRun) rest(r tenon.Run, now time.Time) time.Duration {
 // takeUp resumes a run and follows it until it is at rest.
 func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
 	began := s.h.now()
-	left, err := s.goOn(ctx, r)
+	left, err := s.goOn(ctx, r, sync.OnceFunc(func() { s.begun(ctx) }))
 	if errors.Is(err, errElsewhere) && l.rest(r, began) < elsewhereRest {
 		left, err = false, nil // a replica that has the label takes it
 	}
 	now, rerr := s.h.store.Run(ctx, r.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.busy--
+	s.followed--
 	l.busy = false
-	select {
-	case s.freed <- struct{}{}:
-	default:
+	if len(s.due) == 0 {
+		select {
+		case s.freed <- struct{}{}:
+		default:
+		}
 	}
 	if ctx.Err() != nil || err == nil {
 		return
@@ -193,8 +227,10 @@ func (s *supervisor) takeUp(ctx context.Context, r tenon.Run, l *lostRun) {
 	}
 }
 
-// goOn resumes a run. It returns left if the run needs something that this host does not have.
-func (s *supervisor) goOn(ctx context.Context, r tenon.Run) (left bool, err error) {
+// goOn resumes a run, calls begun, and follows the run until it is at rest. It returns left if the run needs something
+// that this host does not have.
+func (s *supervisor) goOn(ctx context.Context, r tenon.Run, begun func()) (left bool, err error) {
+	defer begun()
 	if lack, err := s.h.fit(ctx, r); lack != nil || err != nil {
 		return lack != nil, cmp.Or(lack, err)
 	}
@@ -202,6 +238,7 @@ func (s *supervisor) goOn(ctx context.Context, r tenon.Run) (left bool, err erro
 	if err := s.h.Runs().Resume(ctx, r.ID); err != nil {
 		return false, err
 	}
+	begun()
 	for _, err := range s.h.Runs().Events(ctx, r.ID, r.Seq) {
 		if err != nil {
 			return false, err
@@ -256,7 +293,7 @@ func (h *Host) fit(ctx context.Context, r tenon.Run) (lack, err error) {
 		case "":
 		case tenon.CodeNotFound, tenon.CodeConfig, tenon.CodeInvalid:
 			return tenon.Errorf(tenon.CodeConfig, "its model cannot be used here: %w", err), nil
-		default: // such as a secret that is temporarily unreadable
+		default: // for example a temporarily unreadable secret
 			return nil, err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestLostRunRest checks how long a run counts as being at rest, whatever the clock of its last process.
+// TestLostRunRest checks how long a run counts as idle, whatever the clock of its last process showed.
 func TestLostRunRest(t *testing.T) {
 	now := time.Now()
 	for name, tt := range map[string]struct {

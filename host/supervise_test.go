@@ -15,7 +15,9 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
 )
@@ -38,7 +40,7 @@ func (l *lines) count(text string) int {
 	return strings.Count(l.b.String(), text)
 }
 
-// eventually waits for something that goroutines of a host do.
+// eventually waits until a condition is met by the goroutines of a host.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
@@ -48,9 +50,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestSupervise: a run that is decided while nobody works on it is left alone
-// by a host that lacks its servers, once said, and goes on under one that has
-// them.
+// TestSupervise decides about a run while no process works on it. A host without the run's servers does not continue
+// it, and logs that once. A host with these servers continues it.
 func TestSupervise(t *testing.T) {
 	home, s := t.TempDir(), &shop{}
 	h := open(t, home, sellSteps, s)
@@ -96,8 +97,7 @@ func TestSupervise(t *testing.T) {
 	}
 }
 
-// TestSuperviseExpires: a run that has waited for a person as long as it may goes
-// on without one.
+// TestSuperviseExpires checks that a run continues without a decision when its approval has expired.
 func TestSuperviseExpires(t *testing.T) {
 	home, s := t.TempDir(), &shop{}
 	cfg := &config.Config{}
@@ -127,6 +127,47 @@ func TestSuperviseExpires(t *testing.T) {
 	wg.Wait()
 	if s.sold.Load() != 0 {
 		t.Errorf("sold %d", s.sold.Load())
+	}
+}
+
+// TestSuperviseMany resumes more runs than one process resumes at a time. None of them waits until an earlier one has
+// ended: a call of each is under way before the first may end.
+func TestSuperviseMany(t *testing.T) {
+	longtest.Skip(t)
+	const runs = 60
+	home, s := t.TempDir(), &shop{}
+	h := open(t, home, sellSteps, s)
+	for range runs {
+		r, _ := ask(t, h, host.Question{Text: "q"})
+		if _, _, err := h.Approvals().Decide(t.Context(), r.Run, r.ToolCalls[0].Step, agent.Ruling{Verdict: tenon.Allow, By: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.gate = make(chan struct{})
+	owner := open(t, home, sellSteps, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { owner.Service().Supervise(ctx) })
+	eventually(t, "all runs are at work at the same time", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.keys) == runs
+	})
+	if n := s.sold.Load(); n != 0 {
+		t.Errorf("%d runs ended before", n)
+	}
+	close(s.gate)
+	eventually(t, "all runs are completed", func() bool {
+		list, err := owner.Runs().List(t.Context(), engine.Filter{State: tenon.RunCompleted, Limit: 1000})
+		return err == nil && len(list) == runs
+	})
+	cancel()
+	wg.Wait()
+	if n := s.sold.Load(); n != runs {
+		t.Errorf("sold %d", n)
 	}
 }
 
@@ -161,8 +202,7 @@ func TestDrainReplaced(t *testing.T) {
 	}
 }
 
-// TestDrain: what is under way ends and is stored, nothing new begins, and the
-// run can go on.
+// TestDrain checks that current steps end and are stored, that no new step begins, and that the run can continue later.
 func TestDrain(t *testing.T) {
 	home, s := t.TempDir(), &shop{gate: make(chan struct{})}
 	h := open(t, home, sellSteps, s)
@@ -211,7 +251,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestSteer: the run that is told something asks its model once more.
+// TestSteer checks that a run that gets a message from a person asks its model once more.
 func TestSteer(t *testing.T) {
 	home, s := t.TempDir(), &shop{}
 	h := open(t, home, sellSteps, s)
@@ -236,7 +276,7 @@ func TestSteer(t *testing.T) {
 	}
 }
 
-// stuck is a store in which the journals of runs cannot be added to.
+// stuck is a store whose appends to journals of runs fail.
 type stuck struct {
 	store.Store
 	tries atomic.Int32
@@ -247,7 +287,7 @@ func (s *stuck) Append(_ context.Context, a store.Append) error {
 	return tenon.Errorf(tenon.CodeStore, "run %s: the disk is full", a.Run)
 }
 
-// TestSuperviseBacksOff: a run that cannot go on is tried again after pauses.
+// TestSuperviseBacksOff checks that a run that cannot continue is tried again after increasing pauses.
 func TestSuperviseBacksOff(t *testing.T) {
 	home, s := t.TempDir(), &shop{}
 	h := open(t, home, sellSteps, s)

@@ -135,68 +135,25 @@ func (h *Host) tablePath(id string) (string, error) {
 	return filepath.Join(root, name), nil
 }
 
-func (h tablesHandle) Bytes(_ context.Context, id string) ([]byte, error) {
+func (h tablesHandle) Bytes(ctx context.Context, id string) ([]byte, error) {
+	r, err := h.OpenTable(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.whole(id)
+	return b, errors.Join(err, r.Close())
+}
+
+func (h tablesHandle) OpenTable(_ context.Context, id string) (*TableReader, error) {
 	path, err := h.tablePath(id)
 	if err != nil {
 		return nil, err
 	}
-	if st, err := os.Stat(path); err == nil && st.Size() > maxTable {
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "table '%s' has more than %d MiB", tenon.Visible(id), maxTable>>20)
-	}
-	b, err := os.ReadFile(path)
+	f, in, err := openFile(path)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "table '%s': %w", tenon.Visible(id), err)
 	}
-	return b, nil
-}
-
-func (h tablesHandle) Put(ctx context.Context, name string, data []byte) (TableFile, error) {
-	root, err := h.uploads()
-	if err != nil {
-		return TableFile{}, err
-	}
-	if !uploadName().MatchString(name) || !isTableName(name) {
-		return TableFile{}, tenon.Errorf(tenon.CodeInvalid, "'%s' is not a valid name of a table: use letters, "+
-			"digits, '_', '-', '.' and blanks, and one of these extensions: %s", tenon.Visible(name),
-			strings.Join(tableExtensions, ", "))
-	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return TableFile{}, tenon.Errorf(tenon.CodeStore, "there is no place for the table: %w", err)
-	}
-	have, err := os.ReadDir(root)
-	if err != nil {
-		return TableFile{}, tenon.Errorf(tenon.CodeStore, "%w", err)
-	}
-	sum := int64(len(data))
-	for _, e := range have {
-		if st, err := e.Info(); err == nil {
-			sum += st.Size()
-		}
-	}
-	if sum > maxUploads || len(have) >= maxTableFiles {
-		return TableFile{}, tenon.Errorf(tenon.CodeTooLarge, "there is no room for more tables: %d files and %d MiB "+
-			"at most; remove some", maxTableFiles, maxUploads>>20)
-	}
-	f, err := os.CreateTemp(root, ".table-*"+filepath.Ext(name))
-	if err != nil {
-		return TableFile{}, tenon.Errorf(tenon.CodeStore, "the table cannot be kept: %w", err)
-	}
-	defer os.Remove(f.Name()) // without effect after the rename
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return TableFile{}, tenon.Errorf(tenon.CodeStore, "the table cannot be kept: %w", err)
-	}
-	if _, err := h.filePage(ctx, f.Name(), PageOptions{Count: true}); err != nil {
-		return TableFile{}, tenon.Errorf(tenon.CodeInvalid, "%s", strings.ReplaceAll(err.Error(), f.Name(), name))
-	}
-	if err := os.Link(f.Name(), filepath.Join(root, name)); errors.Is(err, fs.ErrExist) {
-		return TableFile{}, tenon.Errorf(tenon.CodeConflict, "there is a table '%s' already; remove it, or choose "+
-			"another name", name)
-	} else if err != nil {
-		return TableFile{}, tenon.Errorf(tenon.CodeStore, "the table cannot be kept: %w", err)
-	}
-	return TableFile{ID: tableUploaded + ":" + name, Name: name, Source: tableUploaded, Bytes: int64(len(data)),
-		Changed: h.now()}, nil
+	return NewTableReader(in, f.Close), nil
 }
 
 func (h tablesHandle) Remove(_ context.Context, id string) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/store/pieces"
 	"github.com/tenonhq/tenon/table"
 	"github.com/tenonhq/tenon/view"
 )
@@ -90,31 +91,36 @@ func (h runDataHandle) Tables(ctx context.Context) ([]RunTable, error) {
 	return list, nil
 }
 
-func (h runDataHandle) Table(ctx context.Context, digest string) ([]byte, error) {
-	data, _, err := h.runTable(ctx, h.id, digest)
-	return data, err
+func (h runDataHandle) OpenTable(ctx context.Context, digest string) (*TableReader, error) {
+	t, err := h.runTable(ctx, h.id, digest)
+	if err != nil {
+		return nil, err
+	}
+	in, err := pieces.OpenTable(ctx, h.store, t)
+	if err != nil {
+		return nil, err
+	}
+	return NewTableReader(in, nil), nil
 }
 
-func (h *Host) runTable(ctx context.Context, run, digest string) ([]byte, tenon.Table, error) {
+func (h *Host) runTable(ctx context.Context, run, digest string) (tenon.Table, error) {
 	list, err := h.Runs().Open(run).Data().Tables(ctx)
 	if err != nil {
-		return nil, tenon.Table{}, err
+		return tenon.Table{}, err
 	}
 	at := slices.IndexFunc(list, func(t RunTable) bool { return t.Digest == digest })
 	if at < 0 {
-		return nil, tenon.Table{}, tenon.Errorf(tenon.CodeNotFound, "run %s has no table '%s'", run,
-			tenon.Visible(digest))
+		return tenon.Table{}, tenon.Errorf(tenon.CodeNotFound, "run %s has no table '%s'", run, tenon.Visible(digest))
 	}
-	data, err := h.store.Blob(ctx, digest)
-	return data, list[at].Table, err
+	return list[at].Table, nil
 }
 
 func (h runDataHandle) Page(ctx context.Context, digest string, o PageOptions) (TablePage, error) {
-	data, t, err := h.runTable(ctx, h.id, digest)
+	t, err := h.runTable(ctx, h.id, digest)
 	if err != nil {
 		return TablePage{}, err
 	}
-	r, err := openTable(ctx, data)
+	r, err := h.openStored(ctx, t)
 	if err != nil {
 		return TablePage{}, err
 	}

@@ -141,15 +141,24 @@ func (b *bookkeeper) count(ctx context.Context) (done int, err error) {
 	return len(list), b.h.putTallies(ctx, list)
 }
 
-// index adds one batch of ended runs to the index of texts. It returns how many.
-func (b *bookkeeper) index(ctx context.Context) (done int, err error) {
-	done, _, err = b.texts.Next(ctx, store.GapFilter{Ended: true})
-	return done, err
+// index adds one batch of ended runs to the index of texts. It returns how many, and how many are left.
+func (b *bookkeeper) index(ctx context.Context) (done, left int, err error) {
+	for {
+		list := b.h.audits.texts.take()
+		if len(list) == 0 {
+			break
+		}
+		if err := b.h.store.PutTexts(ctx, list); err != nil {
+			return 0, 0, err
+		}
+	}
+	return b.texts.Next(ctx, store.GapFilter{Ended: true})
 }
 
 const (
-	// keepEvery is the interval between looks for runs that have ended.
-	keepEvery = 250 * time.Millisecond
+	// keepEvery is the interval between looks for runs that have ended. A commit to the index costs much more than one
+	// text in it, so it gathers the runs of an interval. A query adds what is missing itself.
+	keepEvery = time.Second
 	// keepPause is the pause after a batch, as a multiple of its duration, while this process works on runs. So the
 	// index takes at most a quarter of a core from them.
 	keepPause = 3
@@ -164,9 +173,9 @@ func (h stateHandle) Keep(ctx context.Context) {
 	for failing := false; ; {
 		began := time.Now()
 		counted, err := b.count(ctx)
-		indexed := 0
+		left := 0
 		if err == nil && counted < tallyBatch { // summaries are cheap, and go first
-			indexed, err = b.index(ctx)
+			_, left, err = b.index(ctx)
 		}
 		if ctx.Err() != nil {
 			return
@@ -176,7 +185,7 @@ func (h stateHandle) Keep(ctx context.Context) {
 		}
 		failing = err != nil
 		pause := keepEvery
-		if err == nil && counted+indexed > 0 {
+		if err == nil && (counted >= tallyBatch || left > 0) { // more runs have ended than one batch has
 			pause = time.Since(began)
 			if h.working() > 0 {
 				pause *= keepPause
@@ -214,7 +223,7 @@ func (h *Host) catchUp() {
 		counted, err := b.count(ctx)
 		indexed := 0
 		if err == nil {
-			indexed, err = b.index(ctx)
+			indexed, _, err = b.index(ctx)
 		}
 		if err != nil || counted+indexed == 0 || time.Since(began) > catchUpFor {
 			return // the next process continues; a query reports errors

@@ -2,9 +2,11 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,11 +19,21 @@ import (
 	"github.com/tenonhq/tenon/transcript"
 )
 
-// reading is a store that counts how often journals are read, and that stops at a point of a query.
+// reading is a store that counts how often journals are read, and the runs that were stored at once with their summary.
+// It can also pause the reading of summaries.
 type reading struct {
 	store.Store
 	journals int
-	slow     chan struct{} // if set, summaries are read after it is closed
+	whole    atomic.Int64
+	slow     chan struct{} // if not nil, reading summaries waits until it is closed
+}
+
+func (r *reading) Append(ctx context.Context, a store.Append) error {
+	err := r.Store.Append(ctx, a)
+	if err == nil && len(a.Tally) > 0 {
+		r.whole.Add(1)
+	}
+	return err
 }
 
 func (r *reading) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
@@ -36,7 +48,7 @@ func (r *reading) Tallies(ctx context.Context, each func(store.Tally) error) err
 	return r.Store.Tallies(ctx, each)
 }
 
-// readCounting opens a host on a store whose reads are counted.
+// readCounting opens a host with a tool and with a store that counts reads.
 func readCounting(t *testing.T) (*host.Host, *reading) {
 	t.Helper()
 	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "tenon.db")})
@@ -46,7 +58,7 @@ func readCounting(t *testing.T) (*host.Host, *reading) {
 	r := &reading{Store: file}
 	m := answering(func(*tenon.Request) (*tenon.Response, error) { return says("the answer"), nil })
 	h, err := host.Open(t.Context(), host.Config{Config: &config.Config{}, Store: r, Model: "m",
-		Models: map[string]tenon.Model{"m": m}, LookupEnv: func(string) (string, bool) { return "", false }})
+		Models: map[string]tenon.Model{"m": m}, Toolsets: map[string]tenon.Toolset{"harbour": harbour{}}, LookupEnv: func(string) (string, bool) { return "", false }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +80,12 @@ func counts(t *testing.T, h *host.Host) map[string][]host.Stat {
 	return all
 }
 
-// TestTallies counts runs from their summaries.
+// TestTallies checks that statistics are counted from the summaries of runs.
 func TestTallies(t *testing.T) {
 	t.Run("RP-26_no_journal_twice", testNoJournalTwice)
 	t.Run("RP-26_deletion", testTalliesOfDeletedRuns)
 	t.Run("RP-26_keep", testKeptTallies)
+	t.Run("RP-26_client_calls", testKeptClientCalls)
 	t.Run("RP-26_close", testTalliesAtClose)
 	t.Run("RP-26_busy", testBusyStatistics)
 }
@@ -83,7 +96,7 @@ func testNoJournalTwice(t *testing.T) {
 		ask(t, h, host.Question{Text: fmt.Sprint("question ", i)})
 	}
 	r.journals = 0
-	first := counts(t, h) // reads each journal once, and keeps the summaries
+	first := counts(t, h) // reads each journal once, and stores the summaries
 	if r.journals != 3 {
 		t.Errorf("%d journals were read for 3 runs", r.journals)
 	}
@@ -128,17 +141,7 @@ func testKeptTallies(t *testing.T) {
 	kept := make(chan struct{})
 	go func() { h.Service().Storage().State().Keep(ctx); close(kept) }()
 	ask(t, h, host.Question{Text: "a newer question"})
-	for behind := 2; behind > 0; {
-		changed := r.Changed(t.Context())
-		_, uncounted, err := r.Uncounted(t.Context(), true, 0)
-		_, unindexed, ierr := r.Unindexed(t.Context(), store.GapFilter{Ended: true})
-		if err := errors.Join(err, ierr); err != nil {
-			t.Fatal(err)
-		}
-		if behind = uncounted + unindexed; behind > 0 {
-			<-changed
-		}
-	}
+	waitKept(t, r)
 	stop()
 	<-kept
 	r.journals = 0
@@ -150,6 +153,88 @@ func testKeptTallies(t *testing.T) {
 		Progress: func(int, int) { t.Error("the search indexes after Keep") }})
 	if err != nil || len(hits) != 2 {
 		t.Errorf("%d hits, %v", len(hits), err)
+	}
+}
+
+// waitKept waits until summaries and index are up to date.
+func waitKept(t *testing.T, r *reading) {
+	t.Helper()
+	for {
+		changed := r.Changed(t.Context())
+		_, uncounted, err := r.Uncounted(t.Context(), true, 0)
+		_, unindexed, ierr := r.Unindexed(t.Context(), store.GapFilter{Ended: true})
+		if err := errors.Join(err, ierr); err != nil {
+			t.Fatal(err)
+		}
+		if uncounted+unindexed == 0 {
+			return
+		}
+		<-changed
+	}
+}
+
+// harbour is a toolset with a tool that only reads.
+type harbour struct{}
+
+func (harbour) Tools(context.Context) ([]tenon.Tool, error) {
+	yes := true
+	return []tenon.Tool{{Name: "tide", Remote: "tide", Input: json.RawMessage(`{"type":"object"}`),
+		Annotations: tenon.Annotations{ReadOnly: &yes}}}, nil
+}
+
+func (harbour) Call(context.Context, tenon.Call) (*tenon.Result, error) {
+	return &tenon.Result{Content: []tenon.Content{tenon.Text("high water at noon")}}, nil
+}
+
+// testKeptClientCalls checks that calls of clients are indexed from memory, which costs a fraction of reading their
+// journals again.
+func testKeptClientCalls(t *testing.T) {
+	h, r := readCounting(t)
+	calls := 0
+	for r.whole.Load() < 3 { // on a busy machine, a call may last so long that the engine takes it over
+		c, err := host.StartClientCall(t.Context(), h, host.ToolCall{Name: "tide"}, false, func(tenon.Progress) {})
+		if err != nil || !c.IsLight() {
+			t.Fatalf("not a call without a journal: %v", err)
+		}
+		if _, _, err := c.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		calls++
+		if err := host.AwaitAudits(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+		waitEnded(t, r, calls)
+	}
+	r.journals = 0
+	ctx, stop := context.WithCancel(t.Context())
+	kept := make(chan struct{})
+	go func() { h.Service().Storage().State().Keep(ctx); close(kept) }()
+	waitKept(t, r)
+	stop()
+	<-kept
+	if taken := calls - int(r.whole.Load()); r.journals > 2*taken { // one reading for the summary, one for the index
+		t.Errorf("%d journals were read, but the engine took over only %d of %d calls", r.journals, taken, calls)
+	}
+	hits, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "water", Limit: calls,
+		Progress: func(int, int) { t.Error("the search indexes after Keep") }})
+	if err != nil || len(hits) != calls {
+		t.Errorf("%d hits, %v", len(hits), err)
+	}
+}
+
+// waitEnded waits until the store has a number of ended runs whose texts are not indexed.
+func waitEnded(t *testing.T, r *reading, runs int) {
+	t.Helper()
+	for {
+		changed := r.Changed(t.Context())
+		gaps, _, err := r.Unindexed(t.Context(), store.GapFilter{Ended: true, Limit: runs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(gaps) == runs {
+			return
+		}
+		<-changed
 	}
 }
 
@@ -193,7 +278,7 @@ func testBusyStatistics(t *testing.T) {
 	}
 }
 
-// again is a store that stays open.
+// again is a store that ignores Close.
 type again struct{ store.Store }
 
 func (*again) Close() error { return nil }

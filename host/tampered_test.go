@@ -19,10 +19,10 @@ import (
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
-// sellTea asks before it sells tea, as its second step.
+// sellTea is a model that asks for a price, and in its second step sells tea.
 const sellTea = "steps:\n  - calls: [{name: price, arguments: {thing: milk}}]\n  - calls: [{name: sell, arguments: {thing: tea}}]\n  - text: done\n"
 
-// chapterOf and rowsOf write SQL about the journal of a run.
+// chapterOf, eventsOf and lastOf write SQL about the journal of a run.
 func chapterOf(run string) string {
 	return "(SELECT c.n FROM chapters c JOIN runs r ON r.n = c.run WHERE r.id = '" + run + "')"
 }
@@ -33,9 +33,8 @@ func lastOf(run string) string {
 	return "(SELECT max(seq) FROM events WHERE " + eventsOf(run) + ")"
 }
 
-// TestTamperedJournals changes the user's own store: run a waits for a person, in run b
-// the call was allowed. Nothing of a is carried out, and nobody is shown what would not
-// be sent.
+// TestTamperedJournals changes the user's own store. Run a waits for a person; in run b the call was allowed. No call
+// of run a is made, and a person never sees a call that differs from the one that would be sent.
 func TestTamperedJournals(t *testing.T) {
 	graft := func(a, b, mac string) string {
 		return "INSERT INTO events (chapter, seq, n, last, events, blob, mac) SELECT " + chapterOf(a) + ", seq, n, last, events, blob, " + mac +
@@ -105,7 +104,7 @@ func TestTamperedJournals(t *testing.T) {
 	}
 }
 
-// checkTampered changes the rows of a run that waits and checks that its call is not made.
+// checkTampered changes the rows of a waiting run and checks that its call is not made.
 func checkTampered(t *testing.T, change func(a string, b string) []string) {
 	p := newSharedStore(t)
 	p.steps = sellTea
@@ -124,7 +123,7 @@ func checkTampered(t *testing.T, change func(a string, b string) []string) {
 	}
 }
 
-// goOn resumes a run, if that can be, and follows it to its rest.
+// goOn resumes a run, if possible, and follows it until it ends or waits.
 func goOn(t *testing.T, h *host.Host, run string) {
 	t.Helper()
 	if h.Runs().Resume(t.Context(), run) != nil {
@@ -142,7 +141,7 @@ func goOn(t *testing.T, h *host.Host, run string) {
 	}
 }
 
-// TestTamperedParents changes the journal that a conversation goes on from.
+// TestTamperedParents changes the journal of an earlier run of a session. The session then refuses the next question.
 func TestTamperedParents(t *testing.T) {
 	t.Run("SEC-F4_parent", func(t *testing.T) {
 		p := newSharedStore(t)
@@ -176,7 +175,7 @@ func TestTamperedParents(t *testing.T) {
 	})
 }
 
-// TestTamperedSignals moves decisions to other calls.
+// TestTamperedSignals moves decisions in the store to other calls.
 func TestTamperedSignals(t *testing.T) {
 	for name, change := range map[string]func(a, b string) []string{
 		"to another run":  func(a, _ string) []string { return []string{"UPDATE signals SET run = '" + a + "'"} },
@@ -221,8 +220,8 @@ func TestTamperedSignals(t *testing.T) {
 	})
 }
 
-// TestTamperedGrants changes the user's own grants. The grant is for one call of bob's with
-// a condition that does not hold, and has expired.
+// TestTamperedGrants changes the user's own grants. The original grant is for a single call by bob, has a condition
+// that is not met, and has expired.
 func TestTamperedGrants(t *testing.T) {
 	for name, change := range map[string][]string{
 		"nothing":     {},
@@ -256,7 +255,7 @@ func TestTamperedGrants(t *testing.T) {
 	}
 }
 
-// TestTamperedResults moves a kept result to another call.
+// TestTamperedResults moves a cached result to another call.
 func TestTamperedResults(t *testing.T) {
 	t.Run("SEC-F4_result_of_another_call", func(t *testing.T) {
 		p := newSharedStore(t)
@@ -281,7 +280,7 @@ func TestTamperedResults(t *testing.T) {
 	})
 }
 
-// TestStoreKey checks where the key of the store comes from, and what is refused.
+// TestStoreKey checks where the key of the store comes from, and which keys are refused.
 func TestStoreKey(t *testing.T) {
 	keyOf := func(p *sharedStore) string { return filepath.Join(p.states["victim"], "tenon", "store.key") }
 	t.Run("SEC-F4_made_once", func(t *testing.T) { testKeyMadeOnce(t, keyOf) })

@@ -16,8 +16,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestMD12_TextCalls runs a model that writes its call as text. It becomes a call under the rules if tool_mode is auto
-// and the model is listed, and stays an answer otherwise.
+// TestMD12_TextCalls runs a model that writes its tool call as plain text. If tool_mode is auto and the model is in the
+// list of such models, the text becomes a call that the rules apply to. Otherwise it stays an answer.
 func TestMD12_TextCalls(t *testing.T) {
 	tests := map[string]struct {
 		model string // keys of the entry
@@ -81,7 +81,7 @@ func TestMD12_TextCalls(t *testing.T) {
 	}
 }
 
-// echoed is a toolset with one tool, which counts its calls.
+// echoed is a toolset with one tool. It counts the calls.
 type echoed struct{ calls atomic.Int32 }
 
 func (e *echoed) Tools(context.Context) ([]tenon.Tool, error) {

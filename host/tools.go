@@ -34,6 +34,20 @@ func (h toolsHandle) Snapshot(ctx context.Context, names ...string) (*catalog.Sn
 // snapshotWith is [Tools.Snapshot] with the toolsets of a question in addition. Their tools stay out of the caches.
 func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset,
 	names ...string) (*catalog.Snapshot, []Problem, error) {
+	snapshot, problems, err := h.listed(ctx, own, names...)
+	if err == nil && len(names)+len(own) == 0 && !slices.ContainsFunc(problems, func(p Problem) bool {
+		return p.Server != ""
+	}) {
+		for _, err := range h.inert(ctx, snapshot) {
+			problems = append(problems, Problem{"", h.placed(err)})
+		}
+	}
+	return snapshot, problems, err
+}
+
+// listed is [Host.snapshotWith] without the rules that match no tool, which a call does not need.
+func (h *Host) listed(ctx context.Context, own map[string]executor.Toolset,
+	names ...string) (*catalog.Snapshot, []Problem, error) {
 	all := len(names)+len(own) == 0
 	sets, sources := h.offerers()
 	if len(own) > 0 {
@@ -64,9 +78,6 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 		}
 	} else {
 		snapshot, errs = h.merged(listings, absent...)
-	}
-	if all && len(problems) == 0 {
-		errs = append(slices.Clip(errs), h.inert(ctx, snapshot)...)
 	}
 	for _, err := range errs {
 		problems = append(problems, Problem{"", h.placed(err)})
@@ -238,10 +249,10 @@ func (h *Host) latest() *catalog.Snapshot {
 type merge struct {
 	listings []*catalog.Listing
 	absent   []string
-	whole    *catalog.Snapshot // with the tools of the absent servers
+	whole    *catalog.Snapshot // the snapshot with the tools of the absent servers
 	snapshot *catalog.Snapshot
 	problems []error
-	sights   map[string]sight // by agent, groups and the limit of the model's provider; under the host's lock
+	sights   map[string]sight // keyed by agent, groups and the limit of the provider; under the host's lock
 }
 
 // sight is the part of a snapshot that an agent sees.
@@ -284,14 +295,14 @@ func (h *Host) sight(s *catalog.Snapshot, name string, a agent.Config, model str
 // openSources makes the sources of all servers, as configured.
 func (h *Host) openSources() error {
 	h.sources, h.listings = map[string]*catalog.Source{}, map[string]shapedListing{}
-	var language *policy.Language
+	language := sync.OnceValues(policy.NewToolLanguage)
 	for name := range h.toolsets {
 		entry, ok := h.config.Servers[name]
 		_, own := h.cfg.Toolsets[name]
 		s := catalog.Source{Server: name, Trusted: true, Static: h.kinds[name].static, Named: own}
 		if ok {
 			var err error
-			if s, err = sourceOf(name, entry, &language); err != nil {
+			if s, err = sourceOf(name, entry, language); err != nil {
 				return err
 			}
 		}
@@ -353,17 +364,17 @@ func (h *Host) startWith(ctx context.Context, spec engine.Spec, s *catalog.Snaps
 // before is only referenced. If its runs were deleted since, it is stored again.
 func (h *Host) start(ctx context.Context, spec engine.Spec, s *catalog.Snapshot) error {
 	if s == nil {
-		return h.engine.Start(ctx, spec)
+		return h.launch(ctx, spec)
 	}
 	if h.isStored(s.Digest()) {
 		with := spec
 		with.Uses = append(slices.Clip(spec.Uses), s.Digest())
-		if err := h.engine.Start(ctx, with); tenon.ErrorCode(err) != tenon.CodeNotFound {
+		if err := h.launch(ctx, with); tenon.ErrorCode(err) != tenon.CodeNotFound {
 			return err
 		}
 	}
 	spec.Blobs = append(slices.Clip(spec.Blobs), s.Encode())
-	if err := h.engine.Start(ctx, spec); err != nil {
+	if err := h.launch(ctx, spec); err != nil {
 		return err
 	}
 	h.markStored(s.Digest())

@@ -11,9 +11,8 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestToolsAreShapedOnce holds that a run costs nothing that grows with the number
-// of tools while no server's list changes: the same snapshot serves all, tenon's own
-// toolsets included.
+// TestToolsAreShapedOnce checks that starting a run does not depend on the number of tools while no server's list
+// changes. All runs use the same snapshot, which includes tenon's own toolsets.
 func TestToolsAreShapedOnce(t *testing.T) {
 	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Toolsets: map[string]tenon.Toolset{"fixed": fixed{{Remote: "a", Input: json.RawMessage(`{"type":"object"}`)}}},
 		Config: &config.Config{Agents: map[string]agent.Config{
@@ -34,7 +33,7 @@ func TestToolsAreShapedOnce(t *testing.T) {
 	}
 }
 
-// fixed is a toolset that never changes.
+// fixed is a toolset whose list never changes.
 type fixed []tenon.Tool
 
 func (f fixed) Tools(context.Context) ([]tenon.Tool, error) { return f, nil }

@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/table"
 )
 
-// TestToolTablesOfAProgram offers the rows of a table that a Go program names in its
-// configuration. Nobody is contacted: the names are those of the table.
+// TestToolTablesOfAProgram offers the rows of a table that a Go program names in its configuration. No server is
+// contacted, because the names come from the table.
 func TestToolTablesOfAProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.arrow")
 	rows := []table.Row{{Tool: &table.Tool{Kind: table.MCP, Name: "add", Remote: "sum", Server: "http://127.0.0.1:1/", Message: -1}}}

@@ -14,7 +14,8 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// TestSameReason: for a call that a limit or the end of the run stopped, a person gets the reason that the model gets.
+// TestSameReason checks that a person gets the same reason as the model for a call that a limit or the end of the run
+// stopped.
 func TestSameReason(t *testing.T) {
 	two := func(stop tenon.StopReason) func(yield func(tenon.Delta, error) bool) {
 		return responds(stop, callPart("1", "x", `{}`), callPart("2", "x", `{}`))
@@ -25,7 +26,7 @@ func TestSameReason(t *testing.T) {
 		model  ownModel
 		limits agent.Limits
 		block  policy.Block
-		want   []string // of the calls, "" for a result
+		want   []string // the reasons of the calls; "" for a result
 	}{
 		"RP-12_tool": {answers(two(tenon.StopToolUse), done), agent.Limits{}, policy.Block{MaxCalls: policy.CallLimit{Run: &one}},
 			[]string{"", "not run: limit of 1 call reached for tool 'x' in this run; go on without it"}},
@@ -49,7 +50,7 @@ func TestSameReason(t *testing.T) {
 	}
 }
 
-// spendTwo is an answer with two calls that used 110 tokens.
+// spendTwo returns an answer with two calls. The answer used 110 tokens.
 func spendTwo(stop tenon.StopReason) func(yield func(tenon.Delta, error) bool) {
 	return func(yield func(tenon.Delta, error) bool) {
 		yield(tenon.Delta{Response: &tenon.Response{Stop: stop, Usage: &tenon.Usage{Input: 90, Output: 20},
@@ -58,7 +59,7 @@ func spendTwo(stop tenon.StopReason) func(yield func(tenon.Delta, error) bool) {
 	}
 }
 
-// sameReasons compares the errors of a run's calls with the wanted ones and with those that the model sees.
+// sameReasons compares the errors of a run's calls with the expected errors and with the errors that the model gets.
 func sameReasons(t *testing.T, h *host.Host, run string, want []string) {
 	t.Helper()
 	r, err := h.Runs().Open(run).Report(t.Context())
@@ -86,8 +87,8 @@ func sameReasons(t *testing.T, h *host.Host, run string, want []string) {
 	}
 }
 
-// TestInterrupted: a call that changes nothing and was under way when its run was cancelled is interrupted, for the
-// person and for the model. A call that may have taken effect is unknown.
+// TestInterrupted cancels a run during a call. The call is interrupted, for the person and for the model, if it only
+// reads. If it may have changed something, its outcome is unknown.
 func TestInterrupted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		readOnly      bool

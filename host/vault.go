@@ -31,7 +31,7 @@ func (c Config) vault() *oauth.Vault {
 		return nil
 	}
 	if ring := keyring.Open(lookup); ring != nil {
-		return oauth.NewVault(dir, ring) // a nil *Ring would not be a nil Keyring
+		return oauth.NewVault(dir, ring) // only if set: a nil *Ring would not be a nil Keyring
 	}
 	return oauth.NewVault(dir, nil)
 }

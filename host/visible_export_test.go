@@ -18,10 +18,10 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// hiddenText holds one character of each kind that is not seen, or changes how others are seen.
+// hiddenText contains one character of each kind that is invisible or changes how other characters are displayed.
 const hiddenText = "a\u202eb\u2066c\u200bd\U000e0041e\x1b[31mf\x07g\u009bh\u00adi"
 
-// mirror is a toolset whose tool says something hidden.
+// mirror is a toolset whose tool returns hiddenText.
 type mirror struct{}
 
 func (mirror) Tools(context.Context) ([]tenon.Tool, error) {
@@ -30,11 +30,10 @@ func (mirror) Tools(context.Context) ([]tenon.Tool, error) {
 }
 
 func (mirror) Call(context.Context, tenon.Call) (*tenon.Result, error) {
-	return &tenon.Result{Content: []tenon.Content{tenon.Text(hiddenText), tenon.Text(strings.Repeat(hiddenText, 20_000))}}, nil // the second is kept as a blob
+	return &tenon.Result{Content: []tenon.Content{tenon.Text(hiddenText), tenon.Text(strings.Repeat(hiddenText, 20_000))}}, nil // the second text is stored as a blob
 }
 
-// TestExportsAreVisible exports a session in which a person, a model and a server said what
-// nobody sees.
+// TestExportsAreVisible exports a session in which a person, a model and a server used hidden characters.
 func TestExportsAreVisible(t *testing.T) {
 	dir := t.TempDir()
 	open := func(name string) *host.Host {
@@ -79,7 +78,8 @@ func TestExportsAreVisible(t *testing.T) {
 		})
 	}
 
-	// What is exported is what was said: a workflow sends the same arguments, an import has the same bytes.
+	// The exported values are the original ones: a workflow made from an export sends the same arguments, and an import
+	// stores the same bytes.
 	var doc struct {
 		Steps []struct{ Args map[string]any }
 	}
@@ -99,7 +99,7 @@ func TestExportsAreVisible(t *testing.T) {
 	imported(t, to, transcript.Import{Copy: true}, text)
 }
 
-// audited returns the digest of a session's only result.
+// audited returns the digest of the only result of a session.
 func audited(t *testing.T, h *host.Host, session string) string {
 	t.Helper()
 	list, err := h.Sessions().Transcripts().Calls(t.Context(), session)
@@ -109,7 +109,7 @@ func audited(t *testing.T, h *host.Host, session string) string {
 	return list[0].ResultHash
 }
 
-// TestImportTakesNoOtherBytes refuses a file that shows a person one thing and stores another.
+// TestImportTakesNoOtherBytes refuses a file that shows one text to a person and stores another one.
 func TestImportTakesNoOtherBytes(t *testing.T) {
 	h := open(t, t.TempDir(), talkSteps, &shop{})
 	r, _ := ask(t, h, host.Question{Text: "What does tea cost?"})

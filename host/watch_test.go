@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestWatchResource watches a resource, also after its connection was lost.
+// TestWatchResource watches a resource, and continues to do so after the connection was lost.
 func TestWatchResource(t *testing.T) {
 	for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run("RP-11_watch_"+protocol, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
-// flowFile reads a workflow whose head is written for it.
+// flowFile reads a workflow from its body. It adds the header.
 func flowFile(t *testing.T, body string) host.Workflow {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ func flowFile(t *testing.T, body string) host.Workflow {
 	return host.Workflow{Workflow: w, Pack: pack}
 }
 
-// flowHost is a host with a shop and workflows as tools.
+// flowHost opens a host with a shop and with workflows that can be called as tools.
 func flowHost(t *testing.T, home string, s *shop, flows map[string]host.Workflow, m func(name string, req *tenon.Request) *tenon.Response) *host.Host {
 	t.Helper()
 	c := host.Config{Home: home, Toolsets: map[string]tenon.Toolset{"shop": s}, Workflows: flows, LookupEnv: func(string) (string, bool) { return "", false },
@@ -55,7 +55,7 @@ func flowHost(t *testing.T, home string, s *shop, flows map[string]host.Workflow
 	return h
 }
 
-// runFlow runs a workflow to its end or until it waits.
+// runFlow runs a workflow until it ends or waits.
 func runFlow(t *testing.T, h *host.Host, c host.WorkflowCall) (tenon.Run, []tenon.Event) {
 	t.Helper()
 	run, err := h.Workflows().Start(t.Context(), c)
@@ -85,7 +85,7 @@ func message(t *testing.T, h *host.Host, run string) string {
 	return r.Message
 }
 
-// TestWorkflow runs each kind of step, without a model but for the agent's.
+// TestWorkflow runs each kind of step. Only the agent step needs a model.
 func TestWorkflow(t *testing.T) {
 	s := &shop{}
 	home := t.TempDir()
@@ -140,8 +140,8 @@ data: data
 	}
 }
 
-// TestWorkflowBudget has workflows that a person begins outside any session draw on a
-// budget of a session each, with the agents that they call.
+// TestWorkflowBudget checks that each workflow that a person starts outside of a session has a budget like that of a
+// session. The workflow and the agents that it calls share it.
 func TestWorkflowBudget(t *testing.T) {
 	c := &config.Config{Budgets: agent.Budgets{Session: agent.Budget{Turns: 1}}, Agents: map[string]agent.Config{"helper": agent.Config{}.WithDefaults()}}
 	h, _ := budgeted(t, t.TempDir(), c, &shop{}, func(*tenon.Request) (*tenon.Response, error) { return says("helped"), nil })
@@ -170,9 +170,8 @@ message: second
 	}
 }
 
-// TestWorkflowBudgetDay has the agents of a workflow that a person begins draw on the
-// budget of the day, like any other agent, while its own calls of tools, which no model
-// proposed, do not.
+// TestWorkflowBudgetDay checks that the agents of a workflow that a person starts are charged to the budget of the day.
+// The tool calls of the workflow itself are not, because no model proposed them.
 func TestWorkflowBudgetDay(t *testing.T) {
 	c := &config.Config{Budgets: agent.Budgets{Day: agent.Budget{Turns: 1, ToolCalls: 1}}, Agents: map[string]agent.Config{"helper": agent.Config{}.WithDefaults()}}
 	h, _ := budgeted(t, t.TempDir(), c, &shop{}, func(*tenon.Request) (*tenon.Response, error) { return says("helped"), nil })
@@ -210,7 +209,7 @@ func kept(events []tenon.Event) (list []tenon.Event) {
 	return list
 }
 
-// TestWorkflowAsks has a step wait for a person; another process goes on.
+// TestWorkflowAsks checks that a step can wait for a person, and that another process continues the workflow.
 func TestWorkflowAsks(t *testing.T) {
 	home, s := t.TempDir(), &shop{}
 	w := flowFile(t, "steps:\n  - {id: sell, tool: sell, server: shop}\n  - {id: msg, template: 'sold: {{ steps.sell.text }}'}\nmessage: msg\n")
@@ -246,7 +245,7 @@ func TestWorkflowAsks(t *testing.T) {
 	}
 }
 
-// TestWorkflowTool calls a workflow as a tool: an agent, a person, another workflow.
+// TestWorkflowTool calls a workflow as a tool: from an agent, by a person, and from another workflow.
 func TestWorkflowTool(t *testing.T) {
 	s := &shop{}
 	inner := flowFile(t, "parameters: {thing: {type: string, description: what}}\nsteps:\n  - {id: p, tool: price, server: shop, args: {thing: params.thing}}\n  - {id: m, template: '{{ params.thing }} is {{ steps.p.text }}'}\nmessage: m\n")
@@ -275,9 +274,8 @@ func TestWorkflowTool(t *testing.T) {
 	}
 }
 
-// TestWorkflowCallsWithTables has a step hand a table and parameters to a workflow, and
-// use the table that comes back. A parameter that is not there is told when it is called; tables
-// that are not there are told before anything is done.
+// TestWorkflowCallsWithTables calls a workflow from a step with a table and parameters, and uses the table that it
+// returns. An unknown parameter is an error when the workflow is called.
 func TestWorkflowCallsWithTables(t *testing.T) {
 	sums := flowFile(t, "parameters: {least: {type: integer, default: 0, description: the least amount}}\ninputs: [{name: goods, description: goods}]\n"+
 		"steps: [{id: sum, sql: 'SELECT sum(amount) AS n FROM goods WHERE amount >= :least', params: {least: params.least}}]\noutputs: [{name: out, description: the sum, from: sum}]\n")
@@ -300,7 +298,8 @@ func TestWorkflowCallsWithTables(t *testing.T) {
 	}
 }
 
-// TestWorkflowPorts looks at the tables between workflows before the first step has begun.
+// TestWorkflowPorts checks that missing or unknown input and output tables of called workflows are errors before the
+// first step begins.
 func TestWorkflowPorts(t *testing.T) {
 	sums := flowFile(t, "inputs: [{name: goods, description: goods}]\nsteps: [{id: n, sql: 'SELECT count(*) AS n FROM goods'}]\noutputs: [{name: out, description: how many, from: n}]\n")
 	s := &shop{}
@@ -328,7 +327,7 @@ func TestWorkflowPorts(t *testing.T) {
 	}
 }
 
-// TestWorkflowDepth has a workflow that calls itself end at the limit.
+// TestWorkflowDepth checks that a workflow that calls itself ends at the limit of depth.
 func TestWorkflowDepth(t *testing.T) {
 	w := flowFile(t, "steps:\n  - {id: again, tool: w, server: workflows}\n")
 	h := flowHost(t, t.TempDir(), &shop{}, map[string]host.Workflow{"w": w}, nil)
@@ -338,7 +337,7 @@ func TestWorkflowDepth(t *testing.T) {
 	}
 }
 
-// TestWorkflowFails has the failure named with its step; in debug mode its folder stays.
+// TestWorkflowFails checks that the error names the failed step, and that debug mode keeps the workflow's folder.
 func TestWorkflowFails(t *testing.T) {
 	home := t.TempDir()
 	w := flowFile(t, "steps:\n  - {id: t, table: {rows: [{a: 1}]}}\n  - {id: f, tool: fail, server: shop, args: {x: steps.t.count}}\n  - {id: after, template: '{{ steps.f.text }}'}\nmessage: after\n")
@@ -367,8 +366,8 @@ func TestWorkflowFails(t *testing.T) {
 	}
 }
 
-// TestWorkflowFoldersAreSwept has the next process take away the folder that one left
-// which died right after the end of a workflow, and no other.
+// TestWorkflowFoldersAreSwept checks that a process removes the folder of a workflow whose process died right after the
+// workflow ended, and that it removes no other folder.
 func TestWorkflowFoldersAreSwept(t *testing.T) {
 	home := t.TempDir()
 	h := flowHost(t, home, &shop{}, nil, nil)
@@ -392,8 +391,8 @@ func TestWorkflowFoldersAreSwept(t *testing.T) {
 	}
 }
 
-// TestForeignWorkflow holds that a workflow of a table gets no secrets and that each of
-// its requests asks, also one that only reads.
+// TestForeignWorkflow checks that a workflow from a table gets no secrets, and that each of its requests needs an
+// approval, even one that only reads.
 func TestForeignWorkflow(t *testing.T) {
 	h := flowHost(t, t.TempDir(), &shop{}, nil, nil)
 	w := flowFile(t, "steps:\n  - {id: a, http: {url: 'http://127.0.0.1:1/', headers: {Authorization: '{{ secrets.key }}'}}}\n")
@@ -413,8 +412,8 @@ func TestForeignWorkflow(t *testing.T) {
 	}
 }
 
-// TestFolderOfNoRun: a workflow that does not begin leaves no temporary folder, which it has
-// where the store is one of the program's own.
+// TestFolderOfNoRun checks that a workflow that does not start leaves no temporary folder behind. With a store that the
+// program supplies, its folder is a temporary one.
 func TestFolderOfNoRun(t *testing.T) {
 	const steps = "data: data\nsteps: [{id: a, template: hi}]\n"
 	const secret = "data: data\nsteps: [{id: a, http: {url: 'https://example.com/', headers: {Authorization: '{{ secrets.TOKEN }}'}}}]\n"
@@ -443,7 +442,7 @@ func TestFolderOfNoRun(t *testing.T) {
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
 			if test.closed {
-				_ = st.Close() // what it gives is the test of others
+				_ = st.Close() // other tests check this error
 			}
 			_, err = h.Workflows().Start(t.Context(), host.WorkflowCall{Workflow: w})
 			if err == nil || test.code != "" && tenon.ErrorCode(err) != test.code {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"slices"
 
@@ -19,11 +20,14 @@ import (
 // WorkflowCall is a request to run a workflow.
 type WorkflowCall struct {
 	// Name selects a configured workflow, by the name of its tool, if Workflow is not set.
-	Name      string
-	Workflow  Workflow
-	Params    json.RawMessage   // a JSON object; empty means {}
-	Inputs    map[string][]byte // Arrow files or streams, by port
-	Principal tenon.Principal   // empty: the local user
+	Name     string
+	Workflow Workflow
+	Params   json.RawMessage   // a JSON object; empty means {}
+	Inputs   map[string][]byte // Arrow files or streams, by port
+	// Files are further tables, by port. They may be of any size, and are read in place: nobody may change or close
+	// them before Start returns. An example is io.NewSectionReader(file, 0, size).
+	Files     map[string]*io.SectionReader
+	Principal tenon.Principal // empty: the local user
 	// Grant is the name of the person who allowed the steps beforehand. If empty, steps ask for approval.
 	Grant string
 	// Debug keeps the folder of a run that fails, with the inputs of its steps.
@@ -49,7 +53,7 @@ func (h workflowsHandle) Start(ctx context.Context, c WorkflowCall) (tenon.Run, 
 		return tenon.Run{}, err
 	}
 	f := runner.NewFlow(c.Workflow)
-	inputs, blobs, err := h.takeTables(ctx, c.Inputs)
+	inputs, given, list, err := h.takeTables(ctx, c.Inputs, c.Files)
 	if err != nil {
 		return tenon.Run{}, err
 	}
@@ -59,14 +63,14 @@ func (h workflowsHandle) Start(ctx context.Context, c WorkflowCall) (tenon.Run, 
 	if row.Principal == "" {
 		row.Principal = tenon.PrincipalLocal
 	}
-	b, err := h.flows.Begin(ctx, f, row.ID, c.Params, inputs, blobs)
+	b, err := h.flows.Begin(ctx, f, row.ID, c.Params, inputs, given)
 	if err != nil {
 		return tenon.Run{}, err
 	}
 	b.Spec.Grant, b.Spec.MaxDepth = c.Grant, h.config.Limits.WithDefaults().MaxDepth
 	b.Spec.Debug, b.Spec.Schedule, b.Spec.Brought = c.Debug, c.schedule, c.Credentials.servers()
 	h.brought.hold(row.ID, row.Principal, c.Credentials)
-	if err = h.flows.Start(ctx, engine.Spec{Run: row, Fresh: true}, b); err != nil {
+	if err = h.flows.Start(ctx, engine.Spec{Run: row, Fresh: true, Late: h.late(list)}, b); err != nil {
 		h.brought.drop(row.ID)
 	}
 	return row, err

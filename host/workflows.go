@@ -38,7 +38,7 @@ func (h *Host) openRunner() {
 		Unpack: config.UnpackWorkflow, Requests: h.openRequests, Heads: h.heads, Tools: h.toolsOf,
 		HasSecret: func(digest, name string) bool { return h.config.HasSecret(h.entryOf(digest), name) },
 		Stored:    storedDigests{h},
-		Start:     func(ctx context.Context, e engine.Spec) error { return h.engine.Start(ctx, e) },
+		Start:     func(ctx context.Context, e engine.Spec) error { return h.launch(ctx, e) },
 		Cancel:    func(ctx context.Context, run, reason string) error { return h.Runs().Cancel(ctx, run, reason) }})
 }
 
@@ -135,7 +135,7 @@ func (h *Host) toolsOf(ctx context.Context, f *runner.Flow) (*catalog.Snapshot, 
 			continue
 		}
 		if sets[st.Server] == nil {
-			// List only configured servers: tenon's own do not help the user.
+			// The error lists only configured servers, because tenon's own do not help the user.
 			names := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), catalog.IsReserved)
 			text := nearest(st.Server, names)
 			switch {
@@ -225,30 +225,33 @@ func nearest(s string, names []string) string {
 	return text
 }
 
-// flowArguments reads the tables of a person's call of a workflow and makes the arguments for its schema.
+// flowArguments reads the tables of a person's call of a workflow into the spec, and makes the
+// arguments for its schema.
 func (h *Host) flowArguments(ctx context.Context, f *runner.Flow, c *ToolCall,
-	spec *agent.DirectSpec) (args json.RawMessage, blobs [][]byte, err error) {
+	spec *agent.DirectSpec, begin *engine.Spec) (args json.RawMessage, err error) {
 	if args = c.Arguments; len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	tables, data, err := h.takeTables(ctx, c.Inputs)
+	tables, _, list, err := h.takeTables(ctx, c.Inputs, c.Files)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := f.CheckInputs(tables); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if _, err := f.Params(args); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(f.Inputs) == 0 {
-		return args, nil, nil
+		return args, nil
 	}
-	for _, t := range tables {
-		blobs = append(blobs, data[t.Digest])
+	for _, t := range list {
+		if t.Data != nil {
+			begin.Blobs = append(begin.Blobs, t.Data)
+		}
 	}
-	spec.Inputs = tables
-	return f.Arguments(args), blobs, nil
+	spec.Inputs, begin.Late = tables, h.late(list)
+	return f.Arguments(args), nil
 }
 
 func (h workflowsHandle) Get(_ context.Context, name string) (Workflow, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestStuck asks a process that accepts connections and answers nothing, as one that is stopped.
+// TestStuck sends requests to a process that accepts connections and answers nothing, as a stopped process does.
 func TestStuck(t *testing.T) {
 	stuck := func(t *testing.T) *Client {
 		t.Helper()
@@ -69,7 +69,7 @@ func TestStuck(t *testing.T) {
 				return
 			}
 			for range 3 {
-				<-asked // the answer takes longer than three checks
+				<-asked // the answer takes longer than three health checks
 			}
 			_, _ = w.Write([]byte(`{"run": {"id": "run_1"}}`))
 		})}

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// bell is a door that tells when somebody stands before it.
+// bell is a door that signals when a call has begun.
 type bell struct {
 	door
 	called chan struct{}
@@ -26,9 +26,8 @@ func (b *bell) Call(ctx context.Context, c tenon.Call) (*tenon.Result, error) {
 	return b.door.Call(ctx, c)
 }
 
-// TestCallWhileStopping holds that a tool call which a client waits for is treated as a question is
-// when tenon stops: the client is told so, with a status that no client repeats, and the call
-// may end within the grace.
+// TestCallWhileStopping checks a tool call that a client waits for while tenon stops. The client gets a status with
+// which no client repeats the request. The call may end within the grace period.
 func TestCallWhileStopping(t *testing.T) {
 	const path = "/api/v1/tools/pass/call"
 	d := &bell{door{open: make(chan struct{})}, make(chan struct{}, 1)}
@@ -87,10 +86,10 @@ func TestCallWhileStopping(t *testing.T) {
 	}
 }
 
-// TestReadWhileStopping holds that what cannot be read any more is not answered with 200.
+// TestReadWhileStopping checks that a read that fails because tenon stops is not answered with status 200.
 func TestReadWhileStopping(t *testing.T) {
 	h, _, _ := serve(t)
-	for cause, want := range map[error]int{httpapi.ErrStopping: http.StatusServiceUnavailable, context.Canceled: 0} { // of who has gone nothing is read
+	for cause, want := range map[error]int{httpapi.ErrStopping: http.StatusServiceUnavailable, context.Canceled: 0} { // a client that has gone gets no answer
 		ctx, leave := context.WithCancelCause(t.Context())
 		leave(cause)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://tenon/api/v1/runs", nil)
@@ -104,8 +103,8 @@ func TestReadWhileStopping(t *testing.T) {
 	}
 }
 
-// TestNotModified holds that what the client has is not sent again, also where something in between
-// has compressed it, which makes a weak tag of ours.
+// TestNotModified checks that a response that the client already has is not sent again. This also holds if a proxy has
+// compressed it and changed tenon's entity tag into a weak one.
 func TestNotModified(t *testing.T) {
 	h, _, _ := serve(t)
 	handler := httpapi.Handler(h)

@@ -10,10 +10,14 @@ import (
 // maxAttached is the largest number of files and resources of one question.
 const maxAttached = 32
 
-// FileInput is a file attached to a question.
+// FileInput is a file attached to a question: its name and content, or its address.
 type FileInput struct {
-	Name string `json:"name"`
-	Data []byte `json:"data"` // in base64
+	Name string `json:"name,omitempty"`
+	Data []byte `json:"data,omitempty"` // in base64
+	// URI is an address (https, gs, s3), or "file-id:" followed by the id of a file at the model's provider. If the
+	// model does not read an https address itself, tenon reads it.
+	URI      string `json:"uri,omitempty"`
+	MimeType string `json:"mime_type,omitempty"` // of the file at the URI; if empty, the end of the URI tells it
 }
 
 // attached returns files, and resources that it reads from servers, as parts of a question. It does not limit the size
@@ -25,12 +29,9 @@ func (c *call) attached(files []FileInput, resources []ReadRequest) ([]tenon.Par
 	}
 	var parts []tenon.Part
 	for i, f := range files {
-		if f.Name == "" || len(f.Data) == 0 {
-			return nil, tenon.Errorf(tenon.CodeInvalid, "files[%d] needs a name and data", i)
-		}
-		p, err := host.FilePart(f.Name, f.Data)
+		p, err := f.part()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("files[%d]: %w", i, err)
 		}
 		parts = append(parts, p)
 	}
@@ -49,4 +50,27 @@ func (c *call) attached(files []FileInput, resources []ReadRequest) ([]tenon.Par
 		parts = append(parts, read...)
 	}
 	return parts, nil
+}
+
+// part returns the file as a part of a question.
+func (f *FileInput) part() (tenon.Part, error) {
+	switch {
+	case f.URI != "" && len(f.Data) > 0:
+		return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "data and uri exclude each other")
+	case f.URI != "":
+		text := f.URI
+		if f.MimeType != "" {
+			text = f.MimeType + "=" + f.URI
+		}
+		p, ok := host.AddressPart(text)
+		if !ok {
+			return p, tenon.Errorf(tenon.CodeInvalid, "its uri must begin with https://, gs://, s3:// or file-id:, and "+
+				"mime_type have the form image/png")
+		}
+		p.Text = f.Name
+		return p, nil
+	case f.Name == "" || len(f.Data) == 0:
+		return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "it needs a name and data, or a uri")
+	}
+	return host.FilePart(f.Name, f.Data)
 }

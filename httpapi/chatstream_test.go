@@ -67,7 +67,7 @@ func streamOf(t *testing.T, ctx context.Context, method, url, body string, heade
 	return events, res.Header
 }
 
-// textOf returns the text of a delta, and the data of another event. A piece of text can come in several events.
+// textOf returns the text of a delta event, and the data of any other event. A text can arrive in several events.
 func textOf(t *testing.T, e sse) string {
 	t.Helper()
 	if e.event != "text" {
@@ -80,7 +80,8 @@ func textOf(t *testing.T, e sse) string {
 	return delta.Delta
 }
 
-// TestReconnect checks that a client which loses its stream continues it, with every piece of text once.
+// TestReconnect checks that a client that loses its connection can continue the stream, and gets every piece of text
+// once.
 func TestReconnect(t *testing.T) {
 	t.Run("RP-3_last_event", func(t *testing.T) {
 		h, c := paying(t)
@@ -135,7 +136,7 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// TestChatEvents checks the events of calls that need an approval, are denied or fail.
+// TestChatEvents checks the events of calls that need approval, are denied or fail.
 func TestChatEvents(t *testing.T) {
 	eventsOf := func(t *testing.T, url string, method, body string) (kinds string, calls map[string]httpapi.ChatCall) {
 		t.Helper()
@@ -189,7 +190,8 @@ func TestChatEvents(t *testing.T) {
 	})
 }
 
-// TestCompletionKeepsAlive: a stream of completions has comments while a call is at work.
+// TestCompletionKeepsAlive checks that a stream of completions sends comments while a call runs, so that the connection
+// is not closed as idle.
 func TestCompletionKeepsAlive(t *testing.T) {
 	t.Run("RP-4_silence", func(t *testing.T) {
 		h, c := paying(t)
@@ -249,7 +251,8 @@ func TestOnDisconnect(t *testing.T) {
 	}
 }
 
-// TestQueueBehindAPerson checks that no message is queued behind a run that waits for an approval.
+// TestQueueBehindAPerson checks that a message to a session is refused, and not queued, while its run waits for an
+// approval.
 func TestQueueBehindAPerson(t *testing.T) {
 	t.Run("RP-3_queue_waiting", func(t *testing.T) {
 		h, _ := paying(t)
@@ -268,7 +271,7 @@ func TestQueueBehindAPerson(t *testing.T) {
 	})
 }
 
-// TestBusy checks what a second message does to a session at work.
+// TestBusy checks what happens to a second message to a session whose run is still working.
 func TestBusy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		busy   string

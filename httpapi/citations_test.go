@@ -18,7 +18,7 @@ const citing = "steps:\n  - text: Grün.\n    calls: [{name: pass, arguments: {}
 	"  - text: Zwei ü.\n    citations: [{title: B, url: 'https://b.example/', start: 5, end: 8}, {file: f.pdf}]\n" +
 	"    media: [{mime_type: image/png, data: iVBORw0KGgo=}]\n"
 
-// TestCitationsOverHTTP holds that clients of each API get the sources of an answer.
+// TestCitationsOverHTTP checks that clients of each API get the sources of an answer.
 func TestCitationsOverHTTP(t *testing.T) {
 	allow := func(h *host.Host) http.Handler { return httpapi.New(h, guarded()) }
 	ask := func(t *testing.T, h http.Handler, path, body string) string {

@@ -137,22 +137,25 @@ func fetchBehind[T any](ctx context.Context, c *Client, path string, behind func
 	return answerOf[T](c, res)
 }
 
-// do sends a request and returns its answer. A status of 300 or more is returned as an error.
+// do sends a request and returns its answer. A body that is a reader is sent as it is, any other as JSON.
+// A status of 300 or more is returned as an error.
 func (c *Client) do(ctx context.Context, method, path string, body any, key, accept string) (*http.Response, error) {
-	var r io.Reader
-	if body != nil {
+	r, kind := io.Reader(nil), ""
+	if raw, ok := body.(io.Reader); ok {
+		r, kind = raw, "application/octet-stream"
+	} else if body != nil {
 		b, err := encode(body)
 		if err != nil {
 			return nil, tenon.Errorf(tenon.CodeInternal, "the request cannot be written: %w", err)
 		}
-		r = bytes.NewReader(b)
+		r, kind = bytes.NewReader(b), "application/json"
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, r)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "%w", err)
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
 	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)

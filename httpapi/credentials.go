@@ -19,7 +19,7 @@ const CredentialsHeader = "Tenon-Server-Credentials"
 
 const (
 	maxCredentials = 32 << 10 // bytes of the header
-	maxServers     = 64       // servers in the header of one request
+	maxServers     = 64       // maximum number of servers in the header of one request
 )
 
 // checkCredentials parses the header Tenon-Server-Credentials. Its errors never quote the header, because the header

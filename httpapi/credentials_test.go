@@ -26,8 +26,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// parrot is an MCP server whose tools, resource and prompt say back what they were asked
-// with.
+// parrot starts an MCP server whose tools, resource and prompt return the credentials of the request.
 func parrot(t *testing.T) (address string, heard func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -81,7 +80,7 @@ func parrot(t *testing.T) (address string, heard func() []string) {
 	}
 }
 
-// formsOf are the forms of a secret that are looked for.
+// formsOf returns the forms of a secret that the test looks for.
 func formsOf(secret string) []string {
 	forms := []string{secret, hex.EncodeToString([]byte(secret)), url.QueryEscape(secret), url.PathEscape(secret)}
 	for k := range 3 {
@@ -97,16 +96,16 @@ const (
 	asAnna   = "Bearer " + herToken + " user-of-" + herToken
 )
 
-// callersAPI is the API of a host whose servers take credentials of callers.
+// callersAPI is the API of a host whose servers accept credentials of the callers.
 type callersAPI struct {
 	cfg   host.Config
 	h     *host.Host
 	http  http.Handler
-	heard func() []string // requests of the servers since the last call
+	heard func() []string // requests that the servers received since the last call of heard
 	said  strings.Builder // all that was answered
 }
 
-// reopen opens the host, again if it is open.
+// reopen closes the host if it is open, and opens it.
 func (x *callersAPI) reopen(t *testing.T) {
 	t.Helper()
 	if x.h != nil {
@@ -132,7 +131,7 @@ func (x *callersAPI) close(t *testing.T) {
 	}
 }
 
-// bringing returns the header with which a caller sends a token and a name to the server.
+// bringing returns the header with which a caller sends a token and a user name for a server.
 func bringing(server, token string) string {
 	return fmt.Sprintf(`{%q: {"bearer": %q, "headers": {"x-user": "user-of-%s"}}}`, server, token, token)
 }
@@ -155,7 +154,7 @@ func (x *callersAPI) ask(t *testing.T, want int, token, method, path, body, cred
 	return text
 }
 
-// saw checks what the servers were asked since the last check.
+// saw checks which requests the servers received since the last check.
 func (x *callersAPI) saw(t *testing.T, want ...string) {
 	t.Helper()
 	if got := x.heard(); !slices.Equal(got, want) {
@@ -163,9 +162,8 @@ func (x *callersAPI) saw(t *testing.T, want ...string) {
 	}
 }
 
-// TestCredentialsOfCallers holds what a request brings for a server: it is used for that
-// caller alone, where the server's entry allows it, is kept in memory only, and stands in
-// no answer, file or log.
+// TestCredentialsOfCallers sends credentials for a server with a request. They are used for this caller only, and only
+// if the entry of the server permits it. They are kept in memory only, and are in no answer, file or log.
 func TestCredentialsOfCallers(t *testing.T) {
 	address, heard := parrot(t)
 	dir := t.TempDir()
@@ -201,8 +199,8 @@ func TestCredentialsOfCallers(t *testing.T) {
 	}
 }
 
-// callersConfig is a host with a script, a workflow and three servers: one takes credentials of callers, one needs them,
-// and one does not take them.
+// callersConfig returns the configuration of a host with a script, a workflow and three servers. The first server
+// accepts credentials of callers, the second one requires them, and the third one does not accept them.
 func callersConfig(t *testing.T, dir, address string) host.Config {
 	t.Helper()
 	script := filepath.Join(dir, "steps.yaml")
@@ -242,7 +240,7 @@ func callersConfig(t *testing.T, dir, address string) host.Config {
 		LookupEnv: func(string) (string, bool) { return "", false }}
 }
 
-// callsWithCredentials calls tools with both APIs, reads a resource, fills a prompt, and lets a call fail.
+// callsWithCredentials calls tools with both APIs, reads a resource, gets a prompt, and makes a call that fails.
 func (x *callersAPI) callsWithCredentials(t *testing.T) {
 	if text := x.ask(t, 200, annaToken, "POST", "/api/v1/tools/say/call", "", bringing("open", herToken)); !strings.Contains(text, "Bearer ***") {
 		t.Errorf("the result was not masked: %s", text)
@@ -258,7 +256,7 @@ func (x *callersAPI) callsWithCredentials(t *testing.T) {
 	x.saw(t, "tools/call "+asAnna)
 }
 
-// callsOfOthers calls without credentials, as another principal, and as one with credentials in the configuration.
+// callsOfOthers makes calls without credentials, as another principal, and as a principal with configured credentials.
 func (x *callersAPI) callsOfOthers(t *testing.T) {
 	x.ask(t, 200, annaToken, "POST", "/api/v1/tools/say/call", "", "")
 	x.saw(t, "tools/call Bearer token-of-the-service ")
@@ -303,8 +301,9 @@ func (x *callersAPI) flowWithCredentials(t *testing.T) {
 	x.saw(t, "tools/call "+asAnna)
 }
 
-// runsWithCredentials begins two runs that wait. The first is decided while the process has the credentials, the second
-// after a restart: it needs them again. It returns the first.
+// runsWithCredentials starts two runs that wait for a decision. The first one is decided while the process still has
+// the credentials. The second one is decided after a restart, so the credentials must be sent again. It returns the id
+// of the first run.
 func (x *callersAPI) runsWithCredentials(t *testing.T) string {
 	begin := func() string {
 		var r httpapi.StartResponse
@@ -332,8 +331,8 @@ func (x *callersAPI) runsWithCredentials(t *testing.T) string {
 	return first
 }
 
-// filesUnder returns the content of all regular files under a folder. Less than 10,000
-// bytes are an error: a search in them would show nothing.
+// filesUnder returns the contents of all regular files under a folder. It fails if they have fewer than 10,000 bytes,
+// because a search in them would prove nothing.
 func filesUnder(t *testing.T, dir string) string {
 	t.Helper()
 	var all []byte
@@ -351,8 +350,7 @@ func filesUnder(t *testing.T, dir string) string {
 	return string(all)
 }
 
-// holdNoSecret reports each form of a secret that a text has. The key of a text says where
-// it comes from.
+// holdNoSecret reports each form of a secret that is in a text. The keys of texts say where the texts come from.
 func holdNoSecret(t *testing.T, texts map[string]string, secrets ...string) {
 	t.Helper()
 	for _, secret := range secrets {

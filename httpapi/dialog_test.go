@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// TestDialogOverTheSocket shows that a stream has the chunks of a run in mode react,
-// from its beginning and from any event on.
+// TestDialogOverTheSocket checks that a stream contains the message chunks of a run in mode react, from the beginning
+// and from any event on.
 func TestDialogOverTheSocket(t *testing.T) {
 	h, _, socket := serve(t)
 	file := filepath.Join(t.TempDir(), "react.yaml")

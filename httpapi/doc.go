@@ -5,7 +5,7 @@
 //	  ▲                                       │
 //	  └─ JSON · problem+json · event streams ─┘
 //
-// Start reading at routes.go: its table lists every route of the three APIs with its handler. Every request passes the
+// Start reading at routes.go: its table lists every route of the four APIs with its handler. Every request passes the
 // same checks first (guard.go): host and origin, authentication, size, load, and a body of one JSON value in UTF-8.
 // Errors are problem details (RFC 9457), made from a [tenon.Error]; problem.go maps its code to the HTTP status.
 //

@@ -28,6 +28,17 @@ type Edited struct {
 	Before  string `json:"before"`
 	After   string `json:"after"`
 	Written bool   `json:"written"`
+	// Files has all files, if the change writes more than one.
+	Files []config.FileChange `json:"files,omitempty"`
+}
+
+// editedOf returns the answer for the files of a change.
+func editedOf(files []config.FileChange, written bool) Edited {
+	out := Edited{File: files[0].File, Before: files[0].Before, After: files[0].After, Written: written}
+	if len(files) > 1 {
+		out.Files = files
+	}
+	return out
 }
 
 // toolRules are the rules that the API can set. The others can only be edited in the file.

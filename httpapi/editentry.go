@@ -26,7 +26,7 @@ type ConfigSection struct {
 	// Kind describes the entries of the section. It is empty if the entries have names, single if the section itself is
 	// the only entry, and list if the entries are numbered from 0.
 	Kind    string          `json:"kind,omitempty"`
-	Schema  json.RawMessage `json:"schema"`           // of one entry, a JSON Schema
+	Schema  json.RawMessage `json:"schema"`           // JSON Schema of one entry
 	Names   []string        `json:"names,omitempty"`  // the names that entries can have; absent if any name is allowed
 	Hidden  []string        `json:"hidden,omitempty"` // keys that can contain secrets; edited in the file only
 	Entries []ConfigEntry   `json:"entries"`

@@ -59,7 +59,8 @@ func TestUX_10_Entries(t *testing.T) {
 	walkEntries(t, handler, file, steps)
 }
 
-// TestUX_10_Limits does the same with the limits of runs and with the rules of a list, which have numbers.
+// TestUX_10_Limits does the same with the limits of runs, and with the rules, which are a list and have numbers instead
+// of names.
 func TestUX_10_Limits(t *testing.T) {
 	handler, file := editing(t, "version: 1\n# below\nmodels:\n  main: {provider: openai, model: m}\n")
 	walkEntries(t, handler, file, []entryStep{
@@ -85,15 +86,15 @@ func TestUX_10_Limits(t *testing.T) {
 
 const entries = "/api/v1/config/entries"
 
-// entryStep is a request and what it does.
+// entryStep is a request with its expected effects.
 type entryStep struct {
 	name, method, path, body string
 	status                   int
-	old, new                 string // in the file: one replaces the other
+	old, new                 string // texts in the file: new replaces old
 	want                     string // in the answer
 }
 
-// editing returns a handler with a file of a project, and a function that reads the file.
+// editing returns a handler for a project with a configuration file, and a function that reads the file.
 func editing(t *testing.T, before string) (http.Handler, func() string) {
 	t.Helper()
 	h, _, _ := serve(t)

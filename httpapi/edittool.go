@@ -19,7 +19,7 @@ import (
 // server. It contains the values that the project's file has for the tool, before variables are expanded.
 type ToolEntry struct {
 	File   string `json:"file"`
-	Digest string `json:"digest"` // of the file; a change that names it fails if the file has changed
+	Digest string `json:"digest"` // digest of the file; a change that names it fails if the file has changed
 	Name   string `json:"name"`   // the key in tools; if Exists is false, the key of a new entry
 	Exists bool   `json:"exists"` // whether the file has an entry for the tool
 	// Fixed is the reason why the entry cannot be changed here, and FixedArguments the reason why its arguments cannot.

@@ -16,16 +16,18 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// bodies are what the routes take that read more than an empty object, with every member that
-// they read. A name in parentheses is that of a map's key: it is data, and any is taken.
+// bodies has the request body of each route that reads more than an empty object, with every member that the route
+// reads. A name in parentheses is a key of a map, so any name is accepted in its place.
 var bodies = map[string]string{
 	"POST /api/v1/runs": `{"question":"x","tool_table":"QQ==","tool_table_file":"f","tool_column":"c","agent":"a","session":"s","fork":true,"model":"m","no_tools":true,"output_schema":{"(a)":1},"tool_choice":"none","groups":["g"],"state":"s","max_turns":1,"mode":"native",
-		"files":[{"name":"f","data":"AA=="}],"resources":[{"server":"s","uri":"u"}],"data":["AA=="],"yes":"me"}`,
+		"files":[{"name":"f","data":"AA==","uri":"","mime_type":""}],"resources":[{"server":"s","uri":"u"}],"data":["AA=="],"yes":"me"}`,
 	"POST /api/v1/runs/{id}/cancel":               `{"reason":"x"}`,
 	"POST /api/v1/runs/{id}/steer":                `{"text":"x"}`,
 	"POST /api/v1/runs/{id}/decide":               `{"step":"1.0","verdict":"allow","reason":"x","arguments":{"(a)":1},"remember":"session","if":"true","uses":1,"for":"1h"}`,
 	"POST /api/v1/approvals/{id}/decide":          `{"step":"1.0","verdict":"allow","reason":"x","arguments":{"(a)":1},"remember":"session","if":"true","uses":1,"for":"1h"}`,
 	"POST /api/v1/workflows/{name}/run":           `{"parameters":{"(a)":1},"inputs":{"(in)":{"data":"AA==","file":"f","run":"r","table":"t"}}}`,
+	"POST /api/v1/workflows/draft":                `{"name":"n","text":"t","changes":[{"path":["a",0],"value":{"(a)":1}}]}`,
+	"PUT /api/v1/config/workflows/{name}":         `{"text":"t","digest":"d","add":true,"dry_run":true}`,
 	"POST /api/v1/tables":                         `{"name":"a.arrow","data":"AA=="}`,
 	"PATCH /api/v1/sessions/{id}":                 `{"title":"x"}`,
 	"POST /api/v1/sessions/{id}/fork":             `{"at":"1","title":"x"}`,
@@ -54,14 +56,14 @@ var bodies = map[string]string{
 		"audio":{},"prediction":{},"web_search_options":{},"verbosity":"medium"}`,
 }
 
-// variant is a body that says something else to a reader who ignores case, or takes the first
-// of two members, than to one who does not.
+// variant is an ambiguous body. A reader that ignores case, or that uses the first of two equal members, understands it
+// differently from a strict reader.
 type variant struct {
 	name, body string
-	unknown    bool // only a member too much: clients of other APIs send some
+	unknown    bool // has only an additional member, which clients of other APIs may send
 }
 
-// variants changes every name in a body, at every depth.
+// variants returns variants of a body for every name in it, at every depth.
 func variants(t *testing.T, body string) []variant {
 	t.Helper()
 	plain := strings.NewReplacer(`"(`, `"`, `)":`, `":`).Replace(body)
@@ -134,8 +136,8 @@ func variants(t *testing.T, body string) []variant {
 	return list
 }
 
-// TestBodiesAreExact walks the table of routes: a body with a name in another case, a name
-// twice, or, in the native API, a name that is not known, is refused before anything is done.
+// TestBodiesAreExact sends ambiguous bodies to every route. A body is refused before it has any effect if a name has
+// another case, or is there twice. In the native API, unknown names are refused, too.
 func TestBodiesAreExact(t *testing.T) {
 	h, _, _ := serve(t)
 	handler := httpapi.Handler(h)
@@ -147,6 +149,9 @@ func TestBodiesAreExact(t *testing.T) {
 		key := r.Method + " " + r.Pattern
 		if r.API == httpapi.ResearchAI {
 			key = r.Method + " " + strings.TrimPrefix(r.Pattern, "/api")
+		}
+		if r.Raw {
+			continue // its body is no JSON
 		}
 		body, ok := bodies[key]
 		walked[key] = true
@@ -182,8 +187,7 @@ func TestBodiesAreExact(t *testing.T) {
 	}
 }
 
-// TestBodiesAreWhole holds the bodies of the walk to the description of the API, so that a new
-// member is walked, too.
+// TestBodiesAreWhole compares the bodies in this file with openapi.json, so that a new member cannot be forgotten here.
 func TestBodiesAreWhole(t *testing.T) {
 	raw, err := os.ReadFile("openapi.json")
 	if err != nil {
@@ -240,7 +244,7 @@ func TestBodiesAreWhole(t *testing.T) {
 	}
 }
 
-// TestBodiesAreOneObject walks the routes of the native API with bodies that are not one JSON object.
+// TestBodiesAreOneObject sends bodies that are not exactly one JSON object to the routes of the native API.
 func TestBodiesAreOneObject(t *testing.T) {
 	h, _, _ := serve(t)
 	handler := httpapi.Handler(h)
@@ -270,7 +274,7 @@ func TestBodiesAreOneObject(t *testing.T) {
 					t.Errorf("%s: %d %s", name, status, got)
 				}
 				if name == "null" {
-					continue // it may name what is not there
+					continue // "null" is valid JSON, so another error may come first
 				}
 				if status != http.StatusBadRequest {
 					t.Errorf("%s: the body was read: %d %s", name, status, got)
@@ -284,7 +288,8 @@ func TestBodiesAreOneObject(t *testing.T) {
 	}
 }
 
-// TestDecisionsMeanOneThing sends a decision that a proxy reads as a refusal.
+// TestDecisionsMeanOneThing sends a decision that is ambiguous: a proxy could read it as a denial, and tenon as an
+// approval. It must be refused.
 func TestDecisionsMeanOneThing(t *testing.T) {
 	for _, tt := range []struct{ name, body string }{
 		{"SEC-F11_two cases", `{"verdict":"deny","Verdict":"allow"}`},

@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// TestAnswersAreExact holds that a client shows and decides what other clients of the same
-// tenon see: an answer with two names for one field is refused.
+// TestAnswersAreExact checks that tenon's client refuses a response with two members for one field. Otherwise different
+// clients could show and decide different things.
 func TestAnswersAreExact(t *testing.T) {
 	for _, tt := range []struct{ name, answer, want string }{
 		{"SEC-F11_two states", `{"run":{"id":"run_1","state":"working","State":"completed"}}`, "has to be written"},

@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// weather is a toolset of a program's own.
+// weather is a toolset written in Go.
 type weather struct{}
 
 func (weather) Tools(context.Context) ([]tenon.Tool, error) {
@@ -27,8 +27,7 @@ func (weather) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 	return &tenon.Result{Content: []tenon.Content{tenon.Text("15°C and cloudy")}}, nil
 }
 
-// A program puts tenon behind its own server and its own users: each of them has runs
-// and sessions of their own.
+// A program uses tenon behind its own HTTP server with its own users. Each user has separate runs and sessions.
 func ExampleNew() {
 	dir, err := os.MkdirTemp("", "tenon-example-")
 	if err != nil {

@@ -7,28 +7,31 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// HasStatus reports whether the table has a code.
+// HasStatus reports whether a code has an HTTP status in the table.
 func HasStatus(code tenon.Code) bool {
 	_, ok := statuses[code]
 	return ok
 }
 
-// Route is a line of the table.
+// Route is a row of the table of routes.
 type Route struct {
 	Method, Pattern, API string
 	Open, Owner, Stream  bool
+	Raw                  bool // reads its body itself
+	Bodiless             bool // reads no body
 }
 
 // Routes is the table.
 func Routes() []Route {
 	var list []Route
 	for _, r := range routes() {
-		list = append(list, Route{r.method, r.pattern, r.api, r.is(public), r.is(ownerOnly), r.is(streaming)})
+		list = append(list, Route{r.method, r.pattern, r.api, r.is(public), r.is(ownerOnly), r.is(streaming), r.is(rawBody), r.is(noBody)})
 	}
 	return list
 }
 
-// Counted serves the table with handlers that only say that they were reached.
+// Counted returns a handler for all routes. Each route only calls reached, so that a test can see that the request was
+// accepted.
 func Counted(h *host.Host, cfg Config, reached func()) http.Handler {
 	table := routes()
 	for i := range table {
@@ -37,10 +40,10 @@ func Counted(h *host.Host, cfg Config, reached func()) http.Handler {
 	return build(h, cfg, table)
 }
 
-// Gate is what bounds how much is under way.
+// Gate limits the number of concurrent requests.
 type Gate struct{ g *gate }
 
-// NewGate returns one of a size.
+// NewGate returns a gate for a number of concurrent requests.
 func NewGate(size int) Gate { return Gate{newGate(size)} }
 
 // Enter takes a place.
@@ -49,7 +52,7 @@ func (g Gate) Enter(who tenon.Principal) bool { return g.g.enter(who) }
 // Leave gives it back.
 func (g Gate) Leave(who tenon.Principal) { g.g.leave(who) }
 
-// Full is a handler at which the local user has all that one may have.
+// Full returns a handler at which the local user has reached the limit of concurrent requests.
 func Full(h *host.Host, cfg Config) http.Handler {
 	table := routes()
 	for i := range table {
@@ -57,7 +60,7 @@ func Full(h *host.Host, cfg Config) http.Handler {
 			table[i].serve = func(c *call) error {
 				for c.requests.enter(tenon.PrincipalLocal) {
 				}
-				c.requests.enter("somebody") // in the place that this request leaves
+				c.requests.enter("somebody") // uses the slot that this request frees
 				return nil
 			}
 		}
@@ -74,7 +77,7 @@ func (nopWriter) Header() http.Header         { return http.Header{} }
 func (nopWriter) Write(b []byte) (int, error) { return len(b), nil }
 func (nopWriter) WriteHeader(int)             {}
 
-// Remedy and OnMachine are for the test of all errors of the packages below.
+// Remedy and OnMachine are exported for the test of all errors of the packages below.
 var Remedy = remedy
 
 const OnMachine = onMachine

@@ -20,10 +20,10 @@ import (
 	"github.com/tenonhq/tenon/policy"
 )
 
-// counter is a toolset whose tools have effects that it counts.
+// counter is a toolset that counts the effects of its tools.
 type counter struct {
 	effects atomic.Int64
-	began   chan struct{} // receives a value when a call of wait begins
+	began   chan struct{} // receives a value when a call of the tool wait begins
 	open    chan struct{} // ends the calls of wait
 }
 
@@ -52,8 +52,9 @@ func (c *counter) Call(ctx context.Context, call tenon.Call) (*tenon.Result, err
 
 var _ tenon.Toolset = (*counter)(nil)
 
-// paying opens a host whose agents pay: "model" fails after it, "limit" reaches its limit, "down" fails before any call,
-// "fails" makes a call that fails, "slow" waits.
+// paying opens a host with an agent for each case. "model" and "limit" call a tool that pays; then the model fails or
+// the limit of turns is reached. "down" fails before any call, "fails" makes a call that fails, and "slow" makes a call
+// that waits.
 func paying(t *testing.T) (*host.Host, *counter) {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,7 +90,8 @@ func paying(t *testing.T) (*host.Host, *counter) {
 	return h, c
 }
 
-// TestFinal checks the answer of every route after a tool call: no client repeats it.
+// TestFinal checks the answer of every route when a run fails after a tool call. Its status must not make a client
+// repeat the request.
 func TestFinal(t *testing.T) {
 	ask := func(agent string) (path, body string) {
 		return "/v1/chat/completions", `{"model":"` + agent + `","messages":[{"role":"user","content":"pay"}]}`
@@ -168,7 +170,7 @@ func send(t *testing.T, url, body string, header ...string) (int, http.Header, s
 	return res.StatusCode, res.Header, b.String()
 }
 
-// TestSameRun checks that a repeated request finds the run of the first one.
+// TestSameRun checks that a repeated request gets the run of the first one.
 func TestSameRun(t *testing.T) {
 	key := []string{"Idempotency-Key", "stainless-python-retry-1"}
 	for name, tt := range map[string]struct{ path, body string }{
@@ -194,7 +196,7 @@ func TestSameRun(t *testing.T) {
 	}
 }
 
-// TestRetryAfterTimeout checks that the attempt which an SDK makes after its timeout finds the run of the attempt before.
+// TestRetryAfterTimeout checks that a repeated attempt of an SDK after a timeout gets the run of the first attempt.
 func TestRetryAfterTimeout(t *testing.T) {
 	t.Run("RP-2_attempt", func(t *testing.T) {
 		h, c := paying(t)
@@ -224,7 +226,7 @@ func TestRetryAfterTimeout(t *testing.T) {
 	})
 }
 
-// TestCancelledIsFinal checks that a run which somebody cancelled is not begun again by the client that waits for it.
+// TestCancelledIsFinal cancels a run for which a client waits. The client must not start it again.
 func TestCancelledIsFinal(t *testing.T) {
 	t.Run("RP-2_cancelled", func(t *testing.T) {
 		h, c := paying(t)

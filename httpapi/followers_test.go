@@ -17,9 +17,10 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
-// long serves a host whose model takes so many turns with a call each.
+// long starts a server with a host whose model makes one call in each of the given number of turns.
 func long(t *testing.T, turns int) *httptest.Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +48,7 @@ func long(t *testing.T, turns int) *httptest.Server {
 	return s
 }
 
-// beginLong begins a run with all its calls allowed.
+// beginLong starts a run and permits all its calls.
 func beginLong(ctx context.Context, s *httptest.Server, turns int) (string, error) {
 	body := fmt.Sprintf(`{"question":"tell me","yes":"the test","max_turns":%d}`, turns)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/api/v1/runs", strings.NewReader(body))
@@ -67,8 +68,8 @@ func beginLong(ctx context.Context, s *httptest.Server, turns int) (string, erro
 	return r.Run.ID, nil
 }
 
-// followFor follows a run after an event and leaves it after so many stored events; 0:
-// when it ends. It returns their numbers.
+// followFor follows a run from the event after the given one. It disconnects after most stored events, or, if most is
+// 0, at the end of the run. It returns the numbers of the events.
 func followFor(ctx context.Context, s *httptest.Server, run string, after uint64, most int) (seqs []uint64, ended bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/api/v1/runs/"+run+"/events", nil)
 	if err != nil {
@@ -103,15 +104,11 @@ func followFor(ctx context.Context, s *httptest.Server, run string, after uint64
 	return seqs, false, lines.Err()
 }
 
-// TestFollowersComeAgain has many follow one run at a time, each of whom goes away in the
-// middle again and again, at another place each: each is told each stored event once and
-// in order.
+// TestFollowersComeAgain lets many clients follow one run. Each of them disconnects and reconnects repeatedly, at
+// different events. Each client must get each stored event once and in order.
 func TestFollowersComeAgain(t *testing.T) {
 	const turns = 40
-	followers := 200
-	if testing.Short() {
-		followers = 60
-	}
+	followers := longtest.Times(60, 200)
 	s := long(t, turns)
 	run, err := beginLong(t.Context(), s, turns+1)
 	if err != nil {
@@ -149,13 +146,10 @@ func TestFollowersComeAgain(t *testing.T) {
 	}
 }
 
-// TestManyRunsAtOnce has a thousand runs at work at a time, each begun and followed over
-// HTTP: all of them are told whole, and end.
+// TestManyRunsAtOnce starts and follows a thousand concurrent runs over HTTP. All of them end, and their streams are
+// complete.
 func TestManyRunsAtOnce(t *testing.T) {
-	runs := 1000
-	if testing.Short() {
-		runs = 100
-	}
+	runs := longtest.Times(100, 1000)
 	s := long(t, 2)
 	s.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = runs
 	var wg sync.WaitGroup

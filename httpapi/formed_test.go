@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// TestFormedAnswers: where an agent's answers have a form, nothing that does not fit it
-// is said over any of the chat APIs, whole or piece by piece.
+// TestFormedAnswers tests an agent whose answers must fit a schema. No chat API may return a text that does not fit,
+// neither in an answer nor in pieces of a stream.
 func TestFormedAnswers(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "steps.yaml")

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
 
@@ -15,8 +17,28 @@ func (c *call) gateway() error {
 		return nil
 	}
 	defer c.untilExpiry()()
-	c.cfg.Gateway.ServeMCP(c.w, c.req, c.body, c.caller.Principal, c.brought)
+	brought := c.brought
+	if !c.caller.access.IsZero() {
+		brought = host.PresentToken(c.h, brought, c.caller.access, c.caller.issuer)
+	}
+	c.cfg.Gateway.ServeMCP(c.w, c.req, c.body, c.caller.Principal, brought)
 	return nil
+}
+
+// gatewayClients lists the MCP clients that have used the gateway lately. Without a gateway there are none.
+func (c *call) gatewayClients() error {
+	var list []host.GatewayClient
+	if c.cfg.Gateway != nil {
+		list = c.cfg.Gateway.Clients()
+	}
+	return c.answer(http.StatusOK, items(list))
+}
+
+// GatewayClients returns the MCP clients that have used the gateway of the process lately, the latest first. Errors:
+// denied (only the owner may), unreachable.
+func (c *Client) GatewayClients(ctx context.Context) ([]host.GatewayClient, error) {
+	l, err := fetch[list[host.GatewayClient]](ctx, c, http.MethodGet, at("gateway", "clients"), nil, "")
+	return l.Items, err
 }
 
 // mcpError converts a problem to a JSON-RPC error. The error has no id, because the checks are made before the message

@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// TestNarrowGrants allows a call for good with a condition, a count and a time, and revokes
-// the grant by its id.
+// TestNarrowGrants permanently allows a call with a condition, a number of uses and a time, and revokes the grant by
+// its id.
 func TestNarrowGrants(t *testing.T) {
 	h, d, _ := serve(t)
 	close(d.open)

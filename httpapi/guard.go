@@ -58,7 +58,11 @@ func (c *call) check() (leave func(), err error) {
 		c.w.Header().Set("Connection", "close") // the connection cannot be reused, because the body is not read
 		return nil, nil
 	}
-	if err := c.checkLength(); err != nil {
+	checkLength := c.checkLength
+	if c.route.is(rawBody) {
+		checkLength = c.checkRaw
+	}
+	if err := checkLength(); err != nil {
 		return nil, err
 	}
 	g := c.requests
@@ -70,8 +74,10 @@ func (c *call) check() (leave func(), err error) {
 			c.caller.Principal)
 	}
 	leave = func() { g.leave(c.caller.Principal) }
-	if err := c.readBody(); err != nil {
-		return leave, err
+	if !c.route.is(rawBody) {
+		if err := c.readBody(); err != nil {
+			return leave, err
+		}
 	}
 	if c.route.is(public) {
 		return leave, nil
@@ -129,7 +135,7 @@ func (c *call) checkOrigin() error {
 		return refuse(http.StatusForbidden, tenon.CodeDenied, "pages of other sites may not send requests")
 	}
 	for _, o := range origins {
-		if !c.isOwnOrigin(o) && !slices.Contains(c.cfg.Origins, o) {
+		if !c.isOwnOrigin(o) && !slices.Contains(c.cfg.Origins, o) && !c.isSignInOrigin(o) {
 			return refuse(http.StatusForbidden, tenon.CodeDenied, "pages of origin '%s' may not send requests; "+
 				"serve.origins lists the allowed origins", o)
 		}
@@ -167,6 +173,9 @@ func (c *call) who() (Caller, error) {
 	var known *tenon.Error
 	if err != nil && !errors.As(err, &known) {
 		err = tenon.Errorf(tenon.CodeAuth, "%w", err)
+	}
+	if err == nil && caller.Principal == "" { // it must not become the local user, or see the runs of everybody
+		err = tenon.Errorf(tenon.CodeAuth, "the authentication of this server named no principal for the request")
 	}
 	return caller, err
 }

@@ -1,10 +1,12 @@
 package httpapi_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -19,22 +21,36 @@ const (
 	annaToken = "anna-token-0123456789"
 )
 
-// guarded is how tenon serve listens over TCP.
+// guarded returns the configuration that tenon serve uses over TCP.
 func guarded() httpapi.Config {
 	return httpapi.Config{Guarded: true, Gateway: noGateway{}, Hosts: []string{"tenon"}, Origins: []string{"https://tools.example.com"},
 		Authenticate: httpapi.Tokens(tenon.NewSecret(ownToken), map[tenon.Principal]tenon.Secret{"anna": tenon.NewSecret(annaToken)})}
 }
 
-// noGateway answers MCP clients with nothing. Package gateway has tests of the routes.
+// noGateway answers MCP clients with an empty response. The routes are tested in package gateway.
 type noGateway struct{}
 
 func (noGateway) ServeMCP(w http.ResponseWriter, _ *http.Request, _ []byte, _ tenon.Principal, _ host.Credentials) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// fill puts ids into the pattern of a route.
+func (noGateway) Clients() []host.GatewayClient { return nil }
+
+func (noGateway) SignIn(string) (host.SignInLink, error) { return host.SignInLink{}, errNoLink }
+
+func (noGateway) BeginSignIn(context.Context, string, tenon.Principal) (address, browser string, err error) {
+	return "", "", errNoLink
+}
+
+func (noGateway) EndSignIn(context.Context, url.Values, func(host.SignInLink) string) (host.SignInLink, error) {
+	return host.SignInLink{}, errNoLink
+}
+
+var errNoLink = tenon.Errorf(tenon.CodeNotFound, "no link")
+
+// fill replaces the placeholders in the pattern of a route by ids.
 func fill(pattern string) string {
-	return strings.NewReplacer("{id}", "run_none", "{name}", "none", "{artifact}", "none", "{model}", "none", "{endpoint}", "none").Replace(pattern)
+	return strings.NewReplacer("{id}", "run_none", "{name}", "none", "{artifact}", "none", "{model}", "none", "{endpoint}", "none", "{ticket}", "none").Replace(pattern)
 }
 
 // guardRequest is a request that a route accepts or refuses.
@@ -42,10 +58,10 @@ type guardRequest struct {
 	header map[string]string
 	host   string
 	body   string
-	length int64 // where it is not that of the body; -1: not known
+	length int64 // Content-Length; 0: the length of the body, -1: unknown
 }
 
-// asOwner returns the headers of the owner, and others.
+// asOwner returns headers with the owner's token and additional headers.
 func asOwner(kv ...string) map[string]string {
 	h := map[string]string{"Authorization": "Bearer " + ownToken}
 	for i := 0; i < len(kv); i += 2 {
@@ -54,15 +70,30 @@ func asOwner(kv ...string) map[string]string {
 	return h
 }
 
-// onlyWithBody returns status for a route that takes a body, else otherwise.
+// onlyWithBody returns status if the route takes a body, otherwise the other status. A route that reads no body accepts
+// every request.
 func onlyWithBody(r httpapi.Route, status, otherwise int) int {
+	if r.Bodiless {
+		return 200
+	}
 	if r.Method == http.MethodGet {
 		return otherwise
 	}
 	return status
 }
 
-// guardCases are requests with the status that a route answers.
+// onlyJSON returns status, or 415 if the route takes a body that is no JSON.
+func onlyJSON(r httpapi.Route, status int) int {
+	if r.Bodiless {
+		return 200
+	}
+	if r.Raw {
+		return http.StatusUnsupportedMediaType
+	}
+	return status
+}
+
+// guardCases are requests with the status that a route must return.
 var guardCases = map[string]struct {
 	guardRequest
 	want func(httpapi.Route) int
@@ -84,15 +115,15 @@ var guardCases = map[string]struct {
 	"a form":              {guardRequest{header: asOwner("Content-Type", "application/x-www-form-urlencoded"), body: "a=1"}, func(r httpapi.Route) int { return onlyWithBody(r, 415, 400) }},
 	"no type":             {guardRequest{header: asOwner(), body: `{"a":1}`}, func(r httpapi.Route) int { return onlyWithBody(r, 415, 400) }},
 	"an empty form":       {guardRequest{header: asOwner("Content-Type", "multipart/form-data; boundary=x")}, func(r httpapi.Route) int { return onlyWithBody(r, 415, 200) }},
-	"oversized":           {guardRequest{header: asOwner("Content-Type", "application/json"), body: "{}", length: 17 << 20}, func(httpapi.Route) int { return 413 }},
-	"oversized in chunks": {guardRequest{header: asOwner("Content-Type", "application/json"), body: `"` + strings.Repeat("x", 16<<20) + `"`, length: -1}, func(r httpapi.Route) int { return onlyWithBody(r, 413, 400) }},
-	"malformed":           {guardRequest{header: asOwner("Content-Type", "application/json"), body: `{"a":`}, func(httpapi.Route) int { return 400 }},
-	"two values":          {guardRequest{header: asOwner("Content-Type", "application/json"), body: `{}{}`}, func(httpapi.Route) int { return 400 }},
-	"deep":                {guardRequest{header: asOwner("Content-Type", "application/json"), body: strings.Repeat(`{"a":[`, 200) + strings.Repeat("]}", 200)}, func(httpapi.Route) int { return 400 }},
-	"not UTF-8":           {guardRequest{header: asOwner("Content-Type", "application/json"), body: "{\"a\":\"\xff\"}"}, func(httpapi.Route) int { return 400 }},
+	"oversized":           {guardRequest{header: asOwner("Content-Type", "application/json"), body: "{}", length: 17 << 20}, func(r httpapi.Route) int { return onlyJSON(r, 413) }},
+	"oversized in chunks": {guardRequest{header: asOwner("Content-Type", "application/json"), body: `"` + strings.Repeat("x", 16<<20) + `"`, length: -1}, func(r httpapi.Route) int { return onlyJSON(r, onlyWithBody(r, 413, 400)) }},
+	"malformed":           {guardRequest{header: asOwner("Content-Type", "application/json"), body: `{"a":`}, func(r httpapi.Route) int { return onlyJSON(r, 400) }},
+	"two values":          {guardRequest{header: asOwner("Content-Type", "application/json"), body: `{}{}`}, func(r httpapi.Route) int { return onlyJSON(r, 400) }},
+	"deep":                {guardRequest{header: asOwner("Content-Type", "application/json"), body: strings.Repeat(`{"a":[`, 200) + strings.Repeat("]}", 200)}, func(r httpapi.Route) int { return onlyJSON(r, 400) }},
+	"not UTF-8":           {guardRequest{header: asOwner("Content-Type", "application/json"), body: "{\"a\":\"\xff\"}"}, func(r httpapi.Route) int { return onlyJSON(r, 400) }},
 }
 
-// guardedRoutes are all routes of a host. It counts the handlers that are reached.
+// guardedRoutes are all routes of a host. It counts the requests that reach a handler.
 type guardedRoutes struct {
 	handler http.Handler
 	reached int
@@ -118,8 +149,8 @@ func (g *guardedRoutes) ask(t *testing.T, method, path string, r guardRequest) (
 	return w.Code, w.Header()
 }
 
-// TestEveryRouteIsGuarded sends to every route of the table what has to be refused
-// before any handler is reached, and then what has to pass.
+// TestEveryRouteIsGuarded sends to every route requests that must be refused before they reach a handler, and then
+// requests that must be accepted.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	h, _, _ := serve(t)
 	g := &guardedRoutes{}
@@ -153,7 +184,7 @@ func (g *guardedRoutes) check(t *testing.T, r httpapi.Route) {
 	}
 	for name, header := range map[string]map[string]string{"own page": asOwner("Origin", "http://127.0.0.1:8420"), "page that is allowed": asOwner("Origin", "https://tools.example.com"), "no page": asOwner()} {
 		g.reached = 0
-		if status, _ := g.ask(t, r.Method, fill(r.Pattern), guardRequest{header: header}); status != 200 || g.reached != 1 {
+		if status, _ := g.ask(t, r.Method, fill(r.Pattern), guardRequest{header: header}); status != onlyJSON(r, 200) || (g.reached == 1) != (status == 200) {
 			t.Errorf("%s: status %d", name, status)
 		}
 	}
@@ -164,8 +195,8 @@ func (g *guardedRoutes) check(t *testing.T, r httpapi.Route) {
 	}
 }
 
-// TestOthersIDs holds that what belongs to somebody else is answered byte for byte as
-// what does not exist, on every route that takes an id.
+// TestOthersIDs checks every route with an id. The id of another user's object must get the same response, byte for
+// byte, as an unknown id.
 func TestOthersIDs(t *testing.T) {
 	h, d, _ := serve(t)
 	close(d.open)
@@ -184,10 +215,10 @@ func TestOthersIDs(t *testing.T) {
 	bodies := map[string]string{"/steer": `{"text":"x"}`, "/decide": `{"step":"1.0","verdict":"allow"}`, "PATCH": `{"title":"x"}`}
 	tried := 0
 	for _, r := range httpapi.Routes() {
-		if !strings.Contains(r.Pattern, "{id}") || r.API == httpapi.ResearchAI { // there it is that of a server, which is for all
+		if !strings.Contains(r.Pattern, "{id}") || r.API == httpapi.ResearchAI { // there, the id names a server, which all users share
 			continue
 		}
-		if r.Owner { // for nobody else, whatever the id
+		if r.Owner { // nobody else may use it, whatever the id
 			continue
 		}
 		mine := run
@@ -247,8 +278,7 @@ func between(t *testing.T, s, from, to string) string {
 	return s
 }
 
-// TestSlowBody holds that a body that does not come ends the request, on a real
-// connection.
+// TestSlowBody checks that a request ends if its body does not arrive, on a real connection.
 func TestSlowBody(t *testing.T) {
 	h, _, _ := serve(t)
 	cfg := guarded()
@@ -266,8 +296,65 @@ func TestSlowBody(t *testing.T) {
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	b, err := io.ReadAll(conn) // the connection is closed after it
+	b, err := io.ReadAll(conn) // returns when the server closes the connection
 	if err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 408 ") || !strings.Contains(string(b), "did not arrive") {
 		t.Errorf("%s: %v", b, err)
+	}
+}
+
+// TestGW_11_UnreadBody checks that the page of a sign-in cannot be sent a body before its user is known.
+func TestGW_11_UnreadBody(t *testing.T) {
+	h, _, _ := serve(t)
+	read, body := io.Pipe() // a read from it would never end
+	defer body.Close()
+	req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8420/sign-in/none", read)
+	req.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	httpapi.New(h, guarded()).ServeHTTP(w, req)
+	if w.Code != http.StatusNotFound {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestGW_11_MaskedPage checks that the page about a failed sign-in has no configured secret.
+func TestGW_11_MaskedPage(t *testing.T) {
+	h, _, _ := serve(t)
+	h.Service().Callers().RegisterSecret(tenon.NewSecret("secret<&>0123456789"))
+	cfg := guarded()
+	cfg.Gateway = tellingGateway{}
+	w := httptest.NewRecorder()
+	httpapi.New(h, cfg).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8420/sign-in/callback", nil))
+	if body := w.Body.String(); w.Code != http.StatusForbidden || !strings.Contains(body, "it says") ||
+		strings.Contains(body, "0123456789") {
+		t.Errorf("%d %s", w.Code, body)
+	}
+}
+
+// tellingGateway fails sign-ins with a secret in the error.
+type tellingGateway struct{ noGateway }
+
+func (tellingGateway) EndSignIn(context.Context, url.Values, func(host.SignInLink) string) (host.SignInLink, error) {
+	return host.SignInLink{}, tenon.Errorf(tenon.CodeAuth, "it says secret<&>0123456789")
+}
+
+// TestCallerWithoutPrincipal checks that a caller without a name is refused, whatever it may do.
+func TestCallerWithoutPrincipal(t *testing.T) {
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: host.DemoModel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	for name, caller := range map[string]httpapi.Caller{"nobody": {}, "an owner": {Owner: true}, "all runs": {Any: true}} {
+		t.Run(name, func(t *testing.T) {
+			s := httpapi.New(h, httpapi.Config{Gateway: noGateway{},
+				Authenticate: func(*http.Request) (httpapi.Caller, error) { return caller, nil }})
+			for _, path := range []string{"/api/v1/runs", "/api/v1/sessions", "/mcp"} {
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+				if w.Code != http.StatusUnauthorized {
+					t.Errorf("%s: %d %s", path, w.Code, w.Body)
+				}
+			}
+		})
 	}
 }

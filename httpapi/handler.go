@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 // Caller identifies the sender of a request.
 type Caller struct {
 	// Principal owns the runs and sessions that the caller creates. The caller sees only runs and sessions of this
-	// principal.
+	// principal. Requests of a caller without a principal are refused.
 	Principal tenon.Principal
 	// Owner allows actions that affect all principals: to switch servers, to read the configuration, and to see the
 	// statistics of all principals.
@@ -28,7 +29,9 @@ type Caller struct {
 	// Any lets the caller see the runs and sessions of all principals, as the command line does.
 	Any bool
 
-	until time.Time // expiry of an access token; zero if there is none
+	until  time.Time    // expiry of an access token; zero if there is none
+	access tenon.Secret // the access token
+	issuer string       // of the access token
 }
 
 // User returns the caller for a name that an authentication has confirmed. The caller owns its runs and sessions, and
@@ -87,9 +90,6 @@ type Config struct {
 	BodyTime time.Duration
 	// CancelLeft cancels a run if the client that asked disconnects before the answer. Otherwise the run continues.
 	CancelLeft bool
-	// Fetch reads an https address in a message of a client, such as the picture of an image_url. If nil, only public
-	// addresses are read, at most 4 MiB within 10 seconds, without a proxy.
-	Fetch func(ctx context.Context, address string) ([]byte, error)
 	// Beat is the interval of keep-alive comments in a silent stream of an answer. If 0, it is 15 seconds.
 	Beat time.Duration
 }
@@ -99,6 +99,17 @@ type Gateway interface {
 	// ServeMCP answers a request of Streamable HTTP after all checks. body is the body of the request; it is one JSON
 	// value or empty. At /mcp/{endpoint}, the path value "endpoint" of the request is set.
 	ServeMCP(w http.ResponseWriter, r *http.Request, body []byte, who tenon.Principal, brought host.Credentials)
+	// Clients returns the clients that have used the gateway lately.
+	Clients() []host.GatewayClient
+	// SignIn returns what a link for a sign-in to a server is for. Errors: not_found (also after its use).
+	SignIn(ticket string) (host.SignInLink, error)
+	// BeginSignIn uses a link for a caller that has proved to be who. It returns the address of the authorization
+	// server, and a secret that the browser must bring back. Errors: not_found, denied (it is for another principal).
+	BeginSignIn(ctx context.Context, ticket string, who tenon.Principal) (address, browser string, err error)
+	// EndSignIn ends the sign-in from which a browser comes back with a query. browser returns the secret that it
+	// brought for a link, or "". The returned link is the zero one if no sign-in ended. Errors: not_found, denied (it
+	// is another browser), auth_required (the authorization server refused).
+	EndSignIn(ctx context.Context, back url.Values, browser func(host.SignInLink) string) (host.SignInLink, error)
 }
 
 // Pages are the files of the workbench, which need no authentication. Package web implements it.
@@ -243,8 +254,6 @@ type call struct {
 	// guest means that the request joined a run of another request. The run is then not cancelled when this request
 	// ends.
 	guest bool
-	// fetched counts the addresses in messages that were read.
-	fetched int
 }
 
 func (c *call) ctx() context.Context { return c.req.Context() }

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/host"
 )
 
-// TestOverloaded checks the status of a query that found too many others before it.
+// TestOverloaded checks the status of a query that is refused because too many others wait before it.
 func TestOverloaded(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

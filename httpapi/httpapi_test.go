@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// door is a toolset with one tool, which opens when it is told to.
+// door is a toolset with one tool, whose calls wait until open is closed.
 type door struct{ open chan struct{} }
 
 func (d *door) Tools(context.Context) ([]tenon.Tool, error) {
@@ -45,7 +45,7 @@ var _ tenon.Toolset = (*door)(nil)
 
 const steps = "steps:\n  - text: I knock.\n    calls: [{name: pass, arguments: {}}]\n  - text: I am in.\n"
 
-// serve opens a host and serves it on a socket, as tenon serve does.
+// serve opens a host and serves it on a Unix socket, as tenon serve does.
 func serve(t *testing.T) (h *host.Host, d *door, socket string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func serve(t *testing.T) (h *host.Host, d *door, socket string) {
 	return h, d, h.Service().Info().Socket
 }
 
-// serveHost serves a host on its socket, and closes it at the end of the test.
+// serveHost serves a host on its Unix socket, and closes it at the end of the test.
 func serveHost(t *testing.T, h *host.Host) {
 	t.Helper()
 	l, err := httpapi.Listen(h.Service().Info().Socket)
@@ -82,7 +82,7 @@ func serveHost(t *testing.T, h *host.Host) {
 	})
 }
 
-// request sends one and returns the answer's status and body.
+// request sends a request and returns the status, the headers and the body of the response.
 func request(t *testing.T, h http.Handler, method, path, kind, body string, header ...string) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://tenon"+path, strings.NewReader(body))
@@ -173,7 +173,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestStatuses holds the table to the codes of the root package.
+// TestStatuses checks that each error code of the root package has an HTTP status.
 func TestStatuses(t *testing.T) {
 	src, err := os.ReadFile("../error.go")
 	if err != nil {
@@ -190,8 +190,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestRunOverTheSocket has a client start a run, follow it, tell it something
-// and see it end.
+// TestRunOverTheSocket starts a run with a client, follows it, sends it a message and sees its end.
 func TestRunOverTheSocket(t *testing.T) {
 	h, d, socket := serve(t)
 	if info, err := os.Stat(socket); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
@@ -277,8 +276,8 @@ func TestCancelOverHTTP(t *testing.T) {
 	}
 }
 
-// A socket that nobody listens on any more is replaced; one whose path is too
-// long for an address works where the system has a way.
+// TestSocket checks that a socket on which nobody listens any longer is replaced. A path that is too long for a socket
+// address works if the operating system has a way around the limit.
 func TestSocket(t *testing.T) {
 	dir := t.TempDir()
 	for range 12 {
@@ -296,7 +295,7 @@ func TestSocket(t *testing.T) {
 	if _, err := c.Health(t.Context()); tenon.ErrorCode(err) != tenon.CodeUnreachable || !strings.Contains(err.Error(), "tenon serve") {
 		t.Errorf("nobody serves: %v", err)
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil { // what a dead process leaves behind
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // left behind by a process that has died
 		t.Fatal(err)
 	}
 	if _, err := c.Health(t.Context()); tenon.ErrorCode(err) != tenon.CodeUnreachable {

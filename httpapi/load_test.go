@@ -40,13 +40,12 @@ func post(t *testing.T, url, body string) (int, string) {
 	return res.StatusCode, string(b)
 }
 
-// TestGracefulStop (C10) stops a server under load, again and again: every run that a
-// client was told of is in the store and comes to its end under the next one, streams
-// end with the marker that says to come again, and the stop takes no longer than its
-// bound. TENON_STOPS is how often; make check stops a hundred times.
+// TestGracefulStop (C10) stops a loaded server repeatedly. Every run whose id a client has received is stored, and ends
+// under the next server. Streams end with the event "stopping", which asks the client to reconnect. The stop takes at
+// most its limit. TENON_STOPS sets the number of stops; make check uses a hundred.
 func TestGracefulStop(t *testing.T) {
 	const clients = 8
-	const bound = time.Minute // far from what a stop takes, and from what clients wait
+	const bound = time.Minute // much longer than a stop takes, and than clients wait
 	stops := stopsOf(t)
 	dir := t.TempDir()
 	d := &door{open: make(chan struct{})}
@@ -108,11 +107,11 @@ func TestGracefulStop(t *testing.T) {
 	t.Logf("%d runs over %d stops, %d streams ended with the marker", len(got.told), stops, got.markers)
 }
 
-// begunRuns are the runs that clients of a server have begun.
+// begunRuns are the runs that the clients of a server have started.
 type begunRuns struct {
 	mu      sync.Mutex
 	told    map[string]bool // ids
-	markers int             // streams that ended with the marker to come again
+	markers int             // streams that ended with the event that asks the client to reconnect
 }
 
 func (b *begunRuns) count() int {
@@ -121,7 +120,7 @@ func (b *begunRuns) count() int {
 	return len(b.told)
 }
 
-// begin begins runs until the server is stopped.
+// begin starts runs until the server is stopped.
 func (b *begunRuns) begin(url string, timeout time.Duration) {
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
@@ -181,7 +180,7 @@ func allCompleted(t *testing.T, told map[string]bool, h *host.Host) {
 	}
 }
 
-// begin starts a run and, where it is wanted, follows it.
+// begin starts a run and, if wanted, follows it.
 func begin(c *http.Client, url string, follow bool) (run string, marker bool, err error) {
 	ask := func(method, path, body string) (*http.Response, error) {
 		req, err := http.NewRequest(method, url+path, strings.NewReader(body))
@@ -216,8 +215,8 @@ func begin(c *http.Client, url string, follow bool) (run string, marker bool, er
 	return run, strings.Contains(string(b), "event: stopping\n"), err
 }
 
-// TestOverload holds that one who asks too much is told to wait, with Retry-After, and
-// that somebody else still gets in.
+// TestOverload checks that a user with too many requests gets an error with Retry-After, and that another user can
+// still send requests.
 func TestOverload(t *testing.T) {
 	h, _, _ := serve(t)
 	g := httpapi.NewGate(100)
@@ -267,7 +266,7 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// writeSteps writes the script of a model that knocks.
+// writeSteps writes a script for a model that calls the tool of the door.
 func writeSteps(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "steps.yaml")

@@ -92,7 +92,7 @@ func (c *call) accessToken(o *config.ServeOAuth, cause error) (Caller, error) {
 				scope), want.Scopes}
 		}
 	}
-	return Caller{Principal: principalOf(t), until: t.Expires}, nil
+	return Caller{Principal: principalOf(t), until: t.Expires, access: tenon.NewSecret(token), issuer: t.Issuer}, nil
 }
 
 // principalOf returns the principal of a token. Two different pairs of issuer and subject never have the same

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// completion is an answer of /v1/chat/completions as far as the tests look at it.
+// completion has the members of a /v1/chat/completions response that the tests check.
 type completion struct {
 	Choices []struct {
 		Message, Delta struct{ Role, Content string }
@@ -32,7 +32,7 @@ type completion struct {
 	Error *struct{ Message, Type string }
 }
 
-// knocking is a host whose model knocks, with what it used, and a door that is open.
+// knocking opens a host whose model plays the steps. The door is open, so that its calls return at once.
 func knocking(t *testing.T, yaml string) *host.Host {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,9 +53,8 @@ func knocking(t *testing.T, yaml string) *host.Host {
 const used = "steps:\n  - text: I knock.\n    usage: {input_tokens: 10, output_tokens: 3}\n    calls: [{name: pass, arguments: {}}]\n" +
 	"  - text: I am in.\n    usage: {input_tokens: 20, output_tokens: 4}\n"
 
-// TestCompletionWaitsAndGoesOn holds that nothing runs unasked over OpenAI's API: the
-// answer ends with what is to be approved, and a later message goes on; usage sums the
-// model calls of one answer.
+// TestCompletionWaitsAndGoesOn checks that no call runs without approval over the OpenAI API. The answer ends with the
+// calls to approve, and a later message continues the run. The usage is the sum of all model calls of an answer.
 func TestCompletionWaitsAndGoesOn(t *testing.T) {
 	for _, verdict := range []string{"approve", "deny"} {
 		t.Run(verdict, func(t *testing.T) {
@@ -99,8 +98,8 @@ func TestCompletionWaitsAndGoesOn(t *testing.T) {
 	}
 }
 
-// TestCompletionStream holds the chunks to OpenAI's form and to the answer that comes
-// whole.
+// TestCompletionStream checks that the chunks of a stream have OpenAI's form and result in the same answer as a
+// response without streaming.
 func TestCompletionStream(t *testing.T) {
 	h := knocking(t, "steps:\n  - text: Hello there.\n    usage: {input_tokens: 10, output_tokens: 3}\n")
 	s := httptest.NewServer(httpapi.New(h, guarded()))
@@ -132,8 +131,8 @@ func TestCompletionStream(t *testing.T) {
 	}
 }
 
-// TestUnknownParameters: a probable misspelling is refused with the name that is meant, and other vendors' parameters
-// are named in a header.
+// TestUnknownParameters checks unknown parameters. A probable misspelling is refused with a suggestion. Parameters of
+// other vendors are listed in a response header.
 func TestUnknownParameters(t *testing.T) {
 	handler := httpapi.New(knocking(t, used), guarded())
 	for _, tt := range []struct {
@@ -160,7 +159,7 @@ func TestUnknownParameters(t *testing.T) {
 	}
 }
 
-// TestCompletionsThatCannotBe holds that what would have to be ignored is refused.
+// TestCompletionsThatCannotBe checks that parameters that tenon would have to ignore are refused.
 func TestCompletionsThatCannotBe(t *testing.T) {
 	h := knocking(t, used)
 	handler := httpapi.New(h, guarded())

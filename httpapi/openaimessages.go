@@ -1,20 +1,16 @@
 package httpapi
 
 import (
-	"context"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"mime"
 	"net/http"
-	"net/url"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/exactjson"
-	"github.com/tenonhq/tenon/internal/outbound"
 )
 
 // conversation is the content of the messages of a completion request.
@@ -207,7 +203,7 @@ func (c *call) parts(raw json.RawMessage, user bool) (text string, files []tenon
 		if len(files) == maxAttached {
 			return "", nil, tenon.Errorf(tenon.CodeInvalid, "more than %d files in one message", maxAttached)
 		}
-		f, err := c.part(p)
+		f, err := part(p)
 		if err != nil {
 			return "", nil, err
 		}
@@ -217,14 +213,17 @@ func (c *call) parts(raw json.RawMessage, user bool) (text string, files []tenon
 }
 
 // part reads a part that is a picture, a file or a sound.
-func (c *call) part(p *openPart) (tenon.Part, error) {
+func part(p *openPart) (tenon.Part, error) {
 	switch p.Type {
 	case "image_url":
-		return c.picture(p.Image.URL)
+		return picture(p.Image.URL)
 	case "file":
-		if p.File.Data == "" {
-			return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "a part of type 'file' needs file_data: tenon stores "+
-				"no files, so that file_id is not supported")
+		switch {
+		case p.File.ID != "" && p.File.Data == "": // a file at the model's provider, because tenon stores none
+			return tenon.Part{Type: tenon.PartFile, Text: path.Base(p.File.Name), URI: "file-id:" + p.File.ID}, nil
+		case p.File.Data == "":
+			return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "a part of type 'file' needs file_data, or the "+
+				"file_id of a file at the model's provider")
 		}
 		name := p.File.Name
 		if name == "" {
@@ -260,27 +259,21 @@ func base64Of(text string) ([]byte, error) {
 	return data, nil
 }
 
-// picture reads the picture of an image_url: a data: URL, or an https URL.
-func (c *call) picture(address string) (tenon.Part, error) {
-	var data []byte
-	var err error
+// picture reads the picture of an image_url: a data: URL, or an https URL, which the provider or tenon reads.
+func picture(address string) (tenon.Part, error) {
 	switch scheme, _, _ := strings.Cut(address, ":"); scheme {
 	case "data":
-		data, err = base64Of(address)
 	case "https":
-		if c.fetched++; c.fetched > maxFetched {
-			err = tenon.Errorf(tenon.CodeInvalid, "more than %d pictures of a request are https URLs; send them as "+
-				"data: URLs", maxFetched)
-			break
+		p, ok := host.AddressPart(address)
+		if !ok {
+			return p, tenon.Errorf(tenon.CodeInvalid, "image_url: it is not an https URL")
 		}
-		fetch := c.cfg.Fetch
-		if fetch == nil {
-			fetch = fetchPublic
-		}
-		data, err = fetch(c.ctx(), address)
+		p.Type = tenon.PartImage
+		return p, nil
 	default:
-		err = tenon.Errorf(tenon.CodeInvalid, "its url must be a data: or https: URL")
+		return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "image_url: its url must be a data: or https: URL")
 	}
+	data, err := base64Of(address)
 	var p tenon.Part
 	if err == nil {
 		p, err = host.FilePart("picture", data)
@@ -290,44 +283,15 @@ func (c *call) picture(address string) (tenon.Part, error) {
 			tenon.Visible(http.DetectContentType(data)))
 	}
 	if err != nil {
-		code := tenon.ErrorCode(err)
-		if code != tenon.CodeTooLarge && code != tenon.CodeCancelled { // an address that fails makes the request wrong
-			code = tenon.CodeInvalid
-		}
-		return p, tenon.Errorf(code, "image_url: %w", err)
+		return p, tenon.Errorf(cmp.Or(tooLarge(err), tenon.CodeInvalid), "image_url: %w", err)
 	}
 	return p, nil
 }
 
-// Bounds for reading the addresses in messages.
-const (
-	maxFetched = 8 // addresses per request
-	fetchTime  = 10 * time.Second
-)
-
-// fetchPublic reads an https address of the public Internet. It never connects to a private address, even if a public
-// name resolves to it. It does not follow redirects to http.
-func fetchPublic(ctx context.Context, address string) ([]byte, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" || u.Host == "" {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "it is not an https URL")
+// tooLarge returns the code of an error that is about a size, or "".
+func tooLarge(err error) tenon.Code {
+	if code := tenon.ErrorCode(err); code == tenon.CodeTooLarge {
+		return code
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTime)
-	defer cancel()
-	client := outbound.New()
-	defer client.Close()
-	r, err := client.Do(ctx, outbound.Request{Method: http.MethodGet, URL: address, Public: true,
-		Why:    "only public addresses are read for a message",
-		Header: http.Header{"Accept": {"image/png, image/jpeg, image/gif, image/webp"}}})
-	if err != nil {
-		return nil, err
-	}
-	if r.Status != http.StatusOK {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "%s://%s answers %s", u.Scheme, tenon.Visible(u.Host),
-			tenon.Visible(r.Text))
-	}
-	if kind, _, err := mime.ParseMediaType(r.Type); err == nil && strings.HasPrefix(kind, "text/") {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "%s://%s answers with %s", u.Scheme, tenon.Visible(u.Host), kind)
-	}
-	return r.Body, nil
+	return ""
 }

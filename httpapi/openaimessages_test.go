@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// seeing is a model that keeps its last request and answers with a JSON object.
+// seeing is a model that records its last request and answers with a JSON object.
 type seeing struct {
 	mu  sync.Mutex
 	req *tenon.Request
@@ -38,14 +38,21 @@ var _ tenon.Model = (*seeing)(nil)
 // pngData is the beginning of a picture, in base64.
 var pngData = base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n0000"))
 
-// TestCompletionContent: pictures, files and settings of a request reach the model, or are refused with the reason.
+// TestCompletionContent checks that pictures, files and settings of a request reach the model, or are refused with a
+// reason.
 func TestCompletionContent(t *testing.T) {
+	fetch := func(_ context.Context, url string) ([]byte, error) {
+		if url != "https://pictures.example.com/a.png" {
+			return nil, tenon.Errorf(tenon.CodeDenied, "not for you")
+		}
+		return base64.StdEncoding.DecodeString(pngData)
+	}
 	pdf := base64.StdEncoding.EncodeToString([]byte("%PDF-1.4 x"))
 	user := func(parts string) string {
 		return `"messages":[{"role":"user","content":[{"type":"text","text":"Look. "},` + parts + `]}]`
 	}
 	for name, tt := range map[string]struct {
-		body, want string // want is in the last message, or in the error
+		body, want string // part of the last message, or of the error
 		status     int
 	}{
 		"RP-4_data_url": {user(`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + pngData + `","detail":"low"}}`),
@@ -57,7 +64,8 @@ func TestCompletionContent(t *testing.T) {
 		"RP-4_pdf": {user(`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + pdf + `"}}`),
 			`"mime_type":"application/pdf"`, 200},
 		"RP-4_text_file": {user(`{"type":"file","file":{"filename":"../a.txt","file_data":"aGVsbG8="}}`), `File a.txt:\n\nhello`, 200},
-		"RP-4_file_id":   {user(`{"type":"file","file":{"file_id":"file-1"}}`), "needs file_data", 400},
+		"MD-7_file_id":   {user(`{"type":"file","file":{"file_id":"file-1","filename":"a.pdf"}}`), `"text":"a.pdf","uri":"file-id:file-1"`, 200},
+		"RP-4_no_file":   {user(`{"type":"file","file":{}}`), "needs file_data", 400},
 		"RP-4_base64":    {user(`{"type":"file","file":{"file_data":"?"}}`), "not in base64", 400},
 		"RP-4_no_image":  {user(`{"type":"image_url","image_url":{"url":"data:image/png;base64,aGVsbG8="}}`), "it is no picture", 400},
 		"RP-4_http":      {user(`{"type":"image_url","image_url":{"url":"http://pictures.example.com/a.png"}}`), "must be a data: or https: URL", 400},
@@ -68,17 +76,12 @@ func TestCompletionContent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &seeing{}
-			h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Models: map[string]tenon.Model{"own": m}, Model: "own"})
+			h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Models: map[string]tenon.Model{"own": m}, Model: "own", Fetch: fetch})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer h.Close() //nolint:errcheck // nothing is read any more
-			s := httptest.NewServer(httpapi.New(h, httpapi.Config{Fetch: func(_ context.Context, url string) ([]byte, error) {
-				if url != "https://pictures.example.com/a.png" {
-					return nil, tenon.Errorf(tenon.CodeDenied, "not for you")
-				}
-				return base64.StdEncoding.DecodeString(pngData)
-			}}))
+			s := httptest.NewServer(httpapi.New(h, httpapi.Config{}))
 			defer s.Close()
 			status, _, text := send(t, s.URL+"/v1/chat/completions", `{"model":"default",`+tt.body+"}")
 			if status != tt.status {
@@ -113,7 +116,7 @@ func TestCompletionContent(t *testing.T) {
 	})
 }
 
-// TestCompletionSettings: settings of a request reach the model.
+// TestCompletionSettings checks that the settings of a request reach the model.
 func TestCompletionSettings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		body  string

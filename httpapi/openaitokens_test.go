@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// probable is a model that reports the probabilities of its tokens, and keeps the last request.
+// probable is a model that reports the probabilities of its tokens, and records the last request.
 type probable struct{ req atomic.Pointer[tenon.Request] }
 
 func (*probable) Name() string { return "own/probable" }
@@ -28,7 +28,7 @@ func (m *probable) Generate(_ context.Context, req *tenon.Request) iter.Seq2[ten
 	}
 }
 
-// TestCompletionLogprobs: MD-9, answers and streams have the probabilities of tokens in OpenAI's form.
+// TestCompletionLogprobs checks MD-9: answers and streams contain the probabilities of tokens in OpenAI's form.
 func TestCompletionLogprobs(t *testing.T) {
 	s := served(t, &probable{})
 	for _, stream := range []bool{false, true} {
@@ -42,7 +42,8 @@ func TestCompletionLogprobs(t *testing.T) {
 	}
 }
 
-// TestSystemPlaces: MD-9, system messages within a conversation keep their place, and others are the system prompt.
+// TestSystemPlaces checks MD-9: system messages within a conversation keep their position. The ones at the beginning
+// become the system prompt.
 func TestSystemPlaces(t *testing.T) {
 	m := &probable{}
 	s := served(t, m)
@@ -72,7 +73,7 @@ func TestSystemPlaces(t *testing.T) {
 	}
 }
 
-// served returns the address of a host with one model.
+// served starts a host with one model and returns its address.
 func served(t *testing.T, m tenon.Model) string {
 	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Models: map[string]tenon.Model{"own": m}, Model: "own"})
 	if err != nil {

@@ -201,7 +201,10 @@ func (c *call) deliver(q *completionRequest) (run tenon.Run, after uint64, ok bo
 		return run, after, true, err
 	}
 	if t.question != "" && !slices.Contains(have.said, t.question) {
-		if _, err := c.h.Runs().Steer(c.ctx(), id, t.question, string(c.caller.Principal)); err != nil {
+		// The same request can arrive twice at the same time, so the message has the first result's call as its key.
+		_, err := host.SteerOnce(c.ctx(), c.h, id, callID(id, t.results[0].step), t.question,
+			string(c.caller.Principal))
+		if err != nil {
 			return run, 0, false, err
 		}
 	}

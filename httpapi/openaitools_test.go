@@ -36,7 +36,7 @@ type toolChoice struct {
 	Reason string `json:"finish_reason"`
 }
 
-// toolAnswer is an answer of /v1/chat/completions, as far as the tests of the client's tools look at it.
+// toolAnswer has the members of a /v1/chat/completions response that the tests of the client's tools check.
 type toolAnswer struct {
 	Choices []toolChoice
 	Usage   *struct {
@@ -52,7 +52,7 @@ type toolAnswer struct {
 const clientTools = `"tools":[{"type":"function","function":{"name":"sensor","description":"Reads a sensor",
 "parameters":{"type":"object","properties":{"room":{"type":"string"}},"required":["room"]}}}]`
 
-// sensing opens a host whose model pays and reads two sensors of the client in one turn, and then answers.
+// sensing opens a host whose model, in one turn, pays and reads two sensors of the client, and then answers.
 func sensing(t *testing.T, home string, mode string) (*host.Host, *counter) {
 	t.Helper()
 	file := filepath.Join(home, "steps.yaml")
@@ -128,7 +128,7 @@ func completes(t *testing.T, url, body string) (status int, a toolAnswer, header
 	return status, a, header
 }
 
-// resultsOf returns the messages with a result for each call.
+// resultsOf returns messages with a result for each call.
 func resultsOf(t *testing.T, calls []toolCall, text string) string {
 	t.Helper()
 	b, err := json.Marshal(map[string]any{"role": "assistant", "content": "I look.", "tool_calls": calls})
@@ -147,8 +147,9 @@ type clientToolsCase struct {
 	more            string // a message after the results
 }
 
-// TestClientTools: in a turn with calls of both kinds, tenon runs its own, and the client's come back. The results
-// continue the same run, in another process, too. Each request can be repeated and has its own answer again.
+// TestClientTools checks a turn with calls of tenon's tools and of the client's tools. tenon executes its own, and
+// returns the others to the client. The client's results continue the same run, in another process as well. Each
+// request can be repeated and gets the same answer again.
 func TestClientTools(t *testing.T) {
 	for name, tt := range map[string]clientToolsCase{
 		"RP-4_plain":    {},
@@ -232,7 +233,8 @@ func checkClientTools(t *testing.T, tt clientToolsCase) {
 	}
 }
 
-// TestClientToolsRepeated: a repeated first request has the calls of the client again, also after the run continued.
+// TestClientToolsRepeated checks that a repeated first request gets the calls of the client's tools again, even after
+// the run has continued.
 func TestClientToolsRepeated(t *testing.T) {
 	h, c := sensing(t, t.TempDir(), policy.ApprovalNever)
 	s := httptest.NewServer(httpapi.New(h, httpapi.Config{}))
@@ -267,8 +269,8 @@ func TestClientToolsRepeated(t *testing.T) {
 	}
 }
 
-// TestClientToolsApproval: a turn that also has a call to approve waits for both, in either order, and another caller
-// can do neither.
+// TestClientToolsApproval checks a turn with a client's call and a call that needs approval. It waits for both, in
+// either order. Another caller can neither approve nor send results.
 func TestClientToolsApproval(t *testing.T) {
 	for _, name := range []string{"RP-4_results_first", "RP-4_approval_first"} {
 		t.Run(name, func(t *testing.T) {

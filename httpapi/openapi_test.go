@@ -22,7 +22,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// document is openapi.json as far as the tests look at it.
+// document has the parts of openapi.json that the tests check.
 type document struct {
 	OpenAPI string `json:"openapi"`
 	Paths   map[string]map[string]struct {
@@ -54,7 +54,7 @@ func readDocument(t *testing.T) (d document) {
 	return d
 }
 
-// schema resolves a schema of the document.
+// schema resolves a schema in the document.
 func (d document) schema(t *testing.T, raw json.RawMessage) *jsonschema.Resolved {
 	t.Helper()
 	defs, err := json.Marshal(d.Components.Schemas)
@@ -73,7 +73,7 @@ func (d document) schema(t *testing.T, raw json.RawMessage) *jsonschema.Resolved
 	return r
 }
 
-// TestDocumentHasTheRoutes holds openapi.json to the router, both ways.
+// TestDocumentHasTheRoutes checks that openapi.json and the router have the same routes.
 func TestDocumentHasTheRoutes(t *testing.T) {
 	d := readDocument(t)
 	ids := map[string]bool{}
@@ -109,7 +109,7 @@ func TestDocumentHasTheRoutes(t *testing.T) {
 	}
 }
 
-// truth is a host at work whose answers are compared with openapi.json.
+// truth is a running host whose responses are compared with openapi.json.
 type truth struct {
 	d    document
 	h    *host.Host
@@ -140,7 +140,7 @@ func newTruth(t *testing.T) *truth {
 	return &truth{d: d, h: h, s: s, vars: vars}
 }
 
-// ask sends a request and checks the status and the shape of its answer.
+// ask sends a request and checks the status and the form of the response.
 func (a *truth) ask(t *testing.T, method, pattern, query, body string, want int) []byte {
 	t.Helper()
 	path := pattern
@@ -170,7 +170,7 @@ func (a *truth) ask(t *testing.T, method, pattern, query, body string, want int)
 	return b
 }
 
-// compare holds an answer, and the body that it answers, to the schemas of openapi.json.
+// compare checks a response, and the body of its request, against the schemas of openapi.json.
 func (a *truth) compare(t *testing.T, method, pattern, body string, res *http.Response, b []byte) {
 	t.Helper()
 	op := a.d.Paths[pattern][strings.ToLower(method)]
@@ -201,8 +201,8 @@ func (a *truth) compare(t *testing.T, method, pattern, body string, res *http.Re
 	}
 }
 
-// TestDocumentTellsTheTruth asks the routes of a host at work and holds the answers to
-// the schemas of openapi.json, errors too.
+// TestDocumentTellsTheTruth sends requests to the routes of a running host and checks the responses, including errors,
+// against the schemas of openapi.json.
 func TestDocumentTellsTheTruth(t *testing.T) {
 	a := newTruth(t)
 	a.sessions(t, a.runs(t))
@@ -211,7 +211,7 @@ func TestDocumentTellsTheTruth(t *testing.T) {
 	a.rest(t)
 }
 
-// runs asks for a run that waits and is allowed, and returns its session.
+// runs requests a run that waits and is then allowed, and returns its session.
 func (a *truth) runs(t *testing.T) (session string) {
 	body := a.ask(t, "POST", "/api/v1/runs", "", `{"question":"open"}`, 202)
 	run := between(t, string(body), `"run":{"id":"`, `"`)
@@ -244,7 +244,7 @@ func (a *truth) runs(t *testing.T) (session string) {
 	return session
 }
 
-// sessions asks for a session, its export, its fork and the search.
+// sessions requests a session, its export, its fork and a search.
 func (a *truth) sessions(t *testing.T, session string) {
 	a.vars["{id}"] = session
 	a.ask(t, "GET", "/api/v1/sessions", "?limit=1", "", 200)
@@ -264,7 +264,7 @@ func (a *truth) sessions(t *testing.T, session string) {
 	a.ask(t, "GET", "/api/v1/sessions/{id}", "", "", 404)
 }
 
-// servers asks for grants and servers, and by the routes of ResearchAI's API.
+// servers requests grants and servers, also with the routes of ResearchAI's API.
 func (a *truth) servers(t *testing.T) {
 	a.ask(t, "GET", "/api/v1/grants", "", "", 200)
 	a.ask(t, "POST", "/api/v1/grants/revoke", "", `{"server":"house","remote_name":"pass"}`, 204)
@@ -288,7 +288,7 @@ func (a *truth) servers(t *testing.T) {
 	}
 }
 
-// tools asks for tools, their lint and their calls, and for runs with files.
+// tools requests tools, their lint and their calls, and runs with files.
 func (a *truth) tools(t *testing.T) {
 	a.vars["{name}"] = "pass"
 	a.ask(t, "GET", "/api/v1/tools", "?search=pass", "", 200)
@@ -304,10 +304,10 @@ func (a *truth) tools(t *testing.T) {
 	a.ask(t, "POST", "/api/v1/tools/{name}/call", "", `{"detach":true}`, 202)
 }
 
-// rest asks for what is about the whole host: its state, statistics and OpenAI's API.
+// rest requests information about the whole host: its state, statistics and OpenAI's API.
 func (a *truth) rest(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz", "/api/v1/me", "/api/v1/openapi.json", "/api/v1/prompts", "/api/v1/resources", "/api/v1/agents",
-		"/api/v1/models", "/api/v1/schedules", "/api/v1/config", "/v1/models", "/v1/models/{model}"} {
+		"/api/v1/models", "/api/v1/schedules", "/api/v1/gateway/clients", "/api/v1/config", "/v1/models", "/v1/models/{model}"} {
 		a.ask(t, "GET", path, "", "", 200)
 	}
 	a.ask(t, "POST", "/api/v1/prompts/get", "", `{"server":"off","name":"x"}`, 400)

@@ -14,9 +14,8 @@ import (
 	"github.com/tenonhq/tenon/web"
 )
 
-// TestForeignPages sends to every route, to a page and to a path without a route what a page
-// of another site can make a browser send. The token is right each time: the harm would be
-// that a handler is reached, or that the answer may be read.
+// TestForeignPages sends to every route, to a page and to an unknown path the requests that a page of another site can
+// make a browser send. They have the right token. No request may reach a handler, and the page may not read the answer.
 func TestForeignPages(t *testing.T) {
 	h, _, _ := serve(t)
 	reached := 0
@@ -98,8 +97,8 @@ func TestForeignPages(t *testing.T) {
 	}
 }
 
-// TestPreflight holds that a browser lets pages of configured origins send the requests of
-// every route, and pages of no other origin.
+// TestPreflight checks that CORS preflights let pages of configured origins send requests to every route, and pages of
+// other origins to none.
 func TestPreflight(t *testing.T) {
 	h, _, _ := serve(t)
 	reached := 0
@@ -147,7 +146,7 @@ func TestPreflight(t *testing.T) {
 	if w := ask("/api/v1/none", page, "POST"); w.Code < 400 {
 		t.Errorf("no route: %d", w.Code)
 	}
-	// Without the header of a preflight, OPTIONS is a method like another that no route has.
+	// Without the headers of a preflight, OPTIONS is treated as a method that no route has.
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodOptions, "http://127.0.0.1:8420/api/v1/runs", nil)
 	w := httptest.NewRecorder()
 	if handler.ServeHTTP(w, req); w.Code == http.StatusNoContent {
@@ -155,7 +154,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// TestAnswersForPages holds that a page of a configured origin can read answers and errors.
+// TestAnswersForPages checks that a page of a configured origin can read answers and errors.
 func TestAnswersForPages(t *testing.T) {
 	h, _, _ := serve(t)
 	handler := httpapi.New(h, guarded())
@@ -178,14 +177,14 @@ func TestAnswersForPages(t *testing.T) {
 			}
 		})
 	}
-	// An answer that a cache keeps for one page is not given to another.
+	// The response varies by Origin, so that a cache does not give it to another page.
 	if _, head, _ := request(t, handler, "GET", "/api/v1/me", "", "", "Authorization", "Bearer "+ownToken); !strings.Contains(strings.Join(head.Values("Vary"), ","), "Origin") || head.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("without a page: %v", head)
 	}
 }
 
-// TestRawHost holds that requests with no Host, with two and with one in the request's line
-// do not reach a route, on a real connection.
+// TestRawHost checks that requests without a Host header, with two of them, or with a host in the request line do not
+// reach a route. It uses real connections.
 func TestRawHost(t *testing.T) {
 	h, _, _ := serve(t)
 	cfg := guarded()

@@ -170,15 +170,14 @@ func (c *call) propose(edits config.Edits, dry bool) error {
 		if err != nil {
 			return asRequested(err)
 		}
-		return c.answer(http.StatusOK, Edited{File: p.File, Before: string(p.Before), After: string(p.After)})
+		return c.answer(http.StatusOK, editedOf(p.FileChanges(), false))
 	}
 	p, err := e.Propose(c.ctx(), edits, c.caller.Principal)
 	if err != nil {
 		return asRequested(err)
 	}
 	if p.State == ProposalAccepted {
-		return c.answer(http.StatusOK, Edited{File: p.File, Before: p.Files[0].Before, After: p.Files[0].After,
-			Written: true})
+		return c.answer(http.StatusOK, editedOf(p.Files, true))
 	}
 	c.w.Header().Set("Location", prefix+"/config/proposals/"+p.ID)
 	return c.answer(http.StatusAccepted, p)

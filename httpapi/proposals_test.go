@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// keeping is an editor that keeps what is proposed, and counts what is accepted.
+// keeping is an editor that records proposals, and counts accepted ones.
 type keeping struct {
 	list     []httpapi.Proposal
 	accepted []string
@@ -44,8 +44,8 @@ func (*keeping) Version() uint64 { return 0 }
 
 func (k *keeping) Reject(context.Context, string) (httpapi.Proposal, error) { return k.list[0], nil }
 
-// TestAcceptIsExplicit holds that no request agrees to a change by accident: a page of
-// another origin, a request that does not know the change, another principal.
+// TestAcceptIsExplicit checks that a change cannot be accepted by accident: by a page of another origin, by a request
+// that does not name the change, or by another principal.
 func TestAcceptIsExplicit(t *testing.T) {
 	h, _, _ := serve(t)
 	const path = "/api/v1/config/proposals/prp_1/accept"
@@ -97,7 +97,7 @@ func TestAcceptIsExplicit(t *testing.T) {
 			}
 		})
 	}
-	// What is explicit gets through, and says where it comes from.
+	// An explicit request is accepted, and says where it comes from.
 	for name, local := range map[string]bool{"over TCP": false, "at the socket": true} {
 		k := &keeping{}
 		cfg := guarded()
@@ -124,7 +124,7 @@ func TestAcceptIsExplicit(t *testing.T) {
 	}
 }
 
-// TestProposalsInTheDocument holds the answers about proposals to openapi.json.
+// TestProposalsInTheDocument checks responses about proposals against openapi.json.
 func TestProposalsInTheDocument(t *testing.T) {
 	h, _, _ := serve(t)
 	d := readDocument(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// TestReady asks /readyz of a host whose store is removed while it is open.
+// TestReady requests /readyz of a host whose store is removed while it is open.
 func TestReady(t *testing.T) {
 	t.Run("RP-24_removed", removedStore)
 }
@@ -26,7 +26,7 @@ func removedStore(t *testing.T) {
 	if err := os.Remove(filepath.Join(filepath.Dir(socket), "tenon.db")); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; { // an answer is valid for a second
+	for deadline := time.Now().Add(time.Minute); ; { // each answer is cached for a second
 		status, _, body = request(t, handler, http.MethodGet, "/readyz", "", "")
 		if status == http.StatusServiceUnavailable && strings.Contains(body, `"store":"error"`) {
 			if !strings.Contains(body, `"reason":"it cannot be written`) || strings.Contains(body, filepath.Dir(socket)) {

@@ -15,8 +15,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestUX_10_Registry holds that only the configured registry is searched, and that a server is added with its name in
-// the registry.
+// TestUX_10_Registry checks that only the configured registry is searched, and that a server from it is added with its
+// name in the registry.
 func TestUX_10_Registry(t *testing.T) {
 	var asked []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,7 +22,7 @@ var (
 	verbs  = regexp.MustCompile(`%[+#]?[a-zA-Z]`)
 )
 
-// literal returns the text of a string expression. Values in it become X.
+// literal returns the text of a string expression. It replaces values in it by X.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -40,11 +40,11 @@ func literal(e ast.Expr) (string, bool) {
 	return "X", false
 }
 
-// messages yields the texts of the packages whose errors reach clients of the HTTP API, with their places.
+// messages yields the texts in packages whose errors reach clients of the HTTP API, with their positions.
 func messages(t *testing.T, yield func(place, text string)) {
 	t.Helper()
 	skip := []string{"../cmd", "../web", "../internal", "../examples", "../eval", "../docs", "../.git", "../testresults"}
-	own := []string{"client.go", "socket.go", "remedy.go"} // of tenon's own client, whose user has commands
+	own := []string{"client.go", "socket.go", "remedy.go"} // files of tenon's own client, whose user can run commands
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -80,7 +80,8 @@ func messages(t *testing.T, yield func(place, text string)) {
 	}
 }
 
-// TestRemedies: no error names a flag to a client of the HTTP API, nor a command without its place.
+// TestRemedies checks that no error for a client of the HTTP API names a flag, or names a command without saying where
+// to run it.
 func TestRemedies(t *testing.T) {
 	t.Run("RP-4_all", func(t *testing.T) {
 		named := 0

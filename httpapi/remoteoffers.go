@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -155,7 +156,7 @@ func (c remoteTools) Known(context.Context) (*catalog.Snapshot, error) {
 }
 
 func (c remoteTools) Start(ctx context.Context, t host.ToolCall) (tenon.Run, error) {
-	if len(t.Inputs) > 0 || t.Grant != "" || t.Debug || t.Table != nil {
+	if len(t.Inputs)+len(t.Files) > 0 || t.Grant != "" || t.Debug || t.Table != nil {
 		return tenon.Run{}, notOverHTTP("a tool call with tables, a grant or debug mode")
 	}
 	q := CallRequest{Arguments: t.Arguments, Detach: true}
@@ -202,8 +203,16 @@ func (c remoteTables) Bytes(context.Context, string) ([]byte, error) {
 	return nil, notOverHTTP("the bytes of a table's file")
 }
 
+func (c remoteTables) OpenTable(context.Context, string) (*host.TableReader, error) {
+	return nil, notOverHTTP("the bytes of a table's file")
+}
+
 func (c remoteTables) Put(ctx context.Context, name string, data []byte) (host.TableFile, error) {
 	return fetch[host.TableFile](ctx, c.Client, http.MethodPost, at("tables"), TableUpload{name, data}, "")
+}
+
+func (c remoteTables) PutFrom(ctx context.Context, name string, data io.Reader) (host.TableFile, error) {
+	return fetch[host.TableFile](ctx, c.Client, http.MethodPut, at("tables")+"?name="+url.QueryEscape(name), data, "")
 }
 
 func (c remoteTables) Remove(ctx context.Context, id string) error {
@@ -230,8 +239,32 @@ func (c remoteWorkflows) Start(ctx context.Context, w host.WorkflowCall) (tenon.
 	for port, data := range w.Inputs {
 		r.Inputs[port] = TableInput{Data: data}
 	}
+	for port, in := range w.Files {
+		b, err := sendable("the table for input '"+tenon.Visible(port)+"'", in)
+		if err != nil {
+			return tenon.Run{}, err
+		}
+		r.Inputs[port] = TableInput{Data: b}
+	}
 	got, err := fetch[StartResponse](ctx, c.Client, http.MethodPost, at("workflows", w.Name, "run"), r, "")
 	return got.Run, err
+}
+
+// maxSentTable bounds a table in a request, so that the base64 of it fits into a body.
+const maxSentTable = maxBody / 2
+
+// sendable reads a table that is sent in a request. The argument what names it in errors.
+func sendable(what string, in *io.SectionReader) ([]byte, error) {
+	if in.Size() > maxSentTable {
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "%s has %d MiB; a request takes at most %d MiB: copy the file to "+
+			"the folder of that process, and name it in inputs of POST /workflows/NAME/run as file", what,
+			in.Size()>>20, maxSentTable>>20)
+	}
+	b, err := io.ReadAll(io.NewSectionReader(in, 0, in.Size()))
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "%s: %w", what, err)
+	}
+	return b, nil
 }
 
 func (c remoteWorkflows) Schedules() host.Schedules { return remoteSchedules(c) }

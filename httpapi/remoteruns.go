@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/exactjson"
+	"github.com/tenonhq/tenon/internal/safezip"
 	"github.com/tenonhq/tenon/internal/sse"
 	"github.com/tenonhq/tenon/view"
 )
@@ -254,9 +256,22 @@ func (c remoteData) Tables(ctx context.Context) ([]host.RunTable, error) {
 	return l.Items, err
 }
 
-func (c remoteData) Table(ctx context.Context, digest string) ([]byte, error) {
-	data, _, err := c.file(ctx, at("runs", c.id, "tables", digest)+"?download=true")
-	return data, err
+// OpenTable copies the table to a temporary file without a name.
+func (c remoteData) OpenTable(ctx context.Context, digest string) (*host.TableReader, error) {
+	res, err := c.do(ctx, http.MethodGet, at("runs", c.id, "tables", digest)+"?download=true", nil, "", "")
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close() //nolint:errcheck // it was only read
+	s, err := safezip.NewSpool("the table", math.MaxInt64, safezip.From(res.Body))
+	var known *tenon.Error
+	switch {
+	case errors.As(err, &known):
+		return nil, err
+	case err != nil:
+		return nil, tenon.Errorf(tenon.CodeUnreachable, "%s broke off: %w", c.whose, err)
+	}
+	return host.NewTableReader(s.Section(), s.Close), nil
 }
 
 func (c remoteData) Page(ctx context.Context, digest string, o host.PageOptions) (host.TablePage, error) {

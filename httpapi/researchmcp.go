@@ -18,8 +18,8 @@ import (
 
 // The time limits of ResearchAI's lists. A server that does not answer in time is omitted. It continues to start.
 const (
-	listTime  = 15 * time.Second // for listing the tools of all servers
-	countTime = 5 * time.Second  // for counting a server's prompts and resources
+	listTime  = 15 * time.Second // time limit for listing the tools of all servers
+	countTime = 5 * time.Second  // time limit for counting a server's prompts and resources
 )
 
 // MissingHeader is a header of a list of tools that is incomplete. It contains the names of the servers whose tools are
@@ -210,6 +210,21 @@ func (c *call) chatListing() chatListing {
 	return l
 }
 
+// notListed replaces the error about an unknown tool if the tool may be one of a server whose tools were not listed in
+// time. If server is empty, it may be one of any server.
+func (l chatListing) notListed(server string, err error) error {
+	if tenon.ErrorCode(err) != tenon.CodeNotFound {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.missing)) {
+		if server == "" || server == name {
+			return tenon.Errorf(tenon.CodeUnreachable, "Tool not found: the tools of server '%s' are missing: %w", name,
+				l.missing[name])
+		}
+	}
+	return err
+}
+
 // of returns the tools of a server, or all tools if server is empty.
 func (l chatListing) of(server string) []chatTool {
 	list := []chatTool{}
@@ -261,23 +276,26 @@ func (c *call) chatCallTool() error {
 			return serverNotFound(err)
 		}
 	}
-	snapshot, _, err := c.h.Tools().Snapshot(c.ctx())
-	if err != nil {
-		return err
+	// A server that hangs must not hold calls of others for good. Each call of another server still waits up to
+	// listTime for it.
+	l := c.chatListing()
+	if l.err != nil {
+		return l.err
 	}
 	if q.Server == "" {
-		if q.Server, err = onlyServer(snapshot.Tools(), q.Tool); err != nil {
-			return err
+		var err error
+		if q.Server, err = onlyServer(l.tools, q.Tool); err != nil {
+			return l.notListed(q.Server, err)
 		}
 	}
 	name := ""
-	for _, t := range snapshot.Tools() {
+	for _, t := range l.tools {
 		if t.Server == q.Server && (t.Remote == q.Tool || t.Name == q.Tool && name == "") {
 			name = t.Name
 		}
 	}
 	if name == "" {
-		return tenon.Errorf(tenon.CodeNotFound, "Tool not found")
+		return l.notListed(q.Server, tenon.Errorf(tenon.CodeNotFound, "Tool not found"))
 	}
 	if err := c.admitRun(); err != nil {
 		return err
@@ -375,7 +393,7 @@ func (c *call) chatRead() error {
 	if err != nil {
 		return c.offerNotFound(q.Server, err)
 	}
-	list := []json.RawMessage{} // in the format of the server's result (resources/read)
+	list := []json.RawMessage{} // the list has the format of resources/read
 	for _, p := range contents {
 		var raw struct {
 			Resource json.RawMessage `json:"resource"`

@@ -9,7 +9,7 @@ import (
 type route struct {
 	method, pattern string
 	serve           func(*call) error
-	api             string // Native, ResearchAI, OpenAI or MCP; empty: served with every API
+	api             string // Native, ResearchAI, OpenAI or MCP; empty: in every API
 	traits          trait
 }
 
@@ -25,6 +25,8 @@ const (
 	streaming
 	// noBody routes do not read the body of a request.
 	noBody
+	// rawBody routes read the body themselves while it arrives. It is not JSON, and may be larger than other bodies.
+	rawBody
 )
 
 func (r *route) is(t trait) bool { return r.traits&t != 0 }
@@ -81,10 +83,12 @@ func runRoutes() []route {
 
 		get("/workflows", (*call).workflows),
 		get("/workflows/{name}", (*call).workflow),
+		post("/workflows/draft", (*call).draftWorkflow, ownerOnly),
 		post("/workflows/{name}/run", (*call).runWorkflow),
 		get("/schedules", (*call).schedules, ownerOnly),
 		get("/tables", (*call).tables, ownerOnly),
 		post("/tables", (*call).bringTable, ownerOnly),
+		put("/tables", (*call).uploadTable, ownerOnly, rawBody),
 		del("/tables", (*call).removeTable, ownerOnly),
 		get("/tables/rows", (*call).tableRows, ownerOnly),
 
@@ -129,6 +133,7 @@ func setupRoutes() []route {
 		post("/resources/read", (*call).read),
 		get("/resources/watch", (*call).watchResource, streaming),
 
+		get("/gateway/clients", (*call).gatewayClients, ownerOnly),
 		get("/agents", (*call).agents),
 		get("/models", (*call).models),
 		post("/models/test", (*call).testModel, ownerOnly),
@@ -143,6 +148,9 @@ func setupRoutes() []route {
 		del("/config/entries/{section}/{name}", (*call).deleteConfigEntry, ownerOnly),
 		get("/config/tools/{name}", (*call).configTool, ownerOnly),
 		put("/config/tools/{name}", (*call).putConfigTool, ownerOnly),
+		get("/config/workflows/{name}", (*call).configWorkflow, ownerOnly),
+		put("/config/workflows/{name}", (*call).putConfigWorkflow, ownerOnly),
+		del("/config/workflows/{name}", (*call).deleteConfigWorkflow, ownerOnly),
 		get("/config/registry", (*call).searchRegistry, ownerOnly),
 		put("/config/servers/{name}", (*call).putConfigServer, ownerOnly),
 		del("/config/servers/{name}", (*call).deleteConfigServer, ownerOnly),
@@ -188,6 +196,9 @@ func mcpRoutes() []route {
 		post("/mcp/{endpoint}", (*call).gateway, streaming),
 		get("/mcp/{endpoint}", (*call).gateway, streaming),
 		del("/mcp/{endpoint}", (*call).gateway),
+		get("/sign-in/{ticket}", (*call).signInPage, public),
+		post("/sign-in/{ticket}", (*call).beginSignIn, public, noBody),
+		get("/sign-in/callback", (*call).endSignIn, public),
 		get(resourceMetadata+"/mcp", (*call).resource, public),
 		get(resourceMetadata+"/mcp/{endpoint}", (*call).resource, public),
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// TestRunRowOfACalledRun holds that a client finds a run that another one called by its whole id, also
-// where it called runs itself and the eleventh call of its turn was one.
+// TestRunRowOfACalledRun checks that a client finds a called run by its full id. It also works for a run that has
+// called other runs, and if another run's id begins with this id, as run_b/1.10 begins with run_b/1.1.
 func TestRunRowOfACalledRun(t *testing.T) {
 	ids := []string{"run_b/1.11", "run_b/1.10", "run_b/1.1/3.0", "run_b/1.1/2.0", "run_b/1.1", "run_b/1.0", "run_b", "run_a"} // as the store lists them
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,8 @@ func TestRunRowOfACalledRun(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunInTheList holds that a list says of a run that no process works on it, and not of others (UX-12).
+// TestInterruptedRunInTheList checks that the list of runs marks a run on which no process works, and no other runs
+// (UX-12).
 func TestInterruptedRunInTheList(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "steps.yaml")
@@ -90,7 +91,7 @@ func TestInterruptedRunInTheList(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	second := open() // nothing resumes the run: this host does not supervise
+	second := open() // no process resumes the run, because this host does not supervise
 	defer second.Close()
 	if !interrupted(second) {
 		t.Error("a run without a process is not shown as interrupted")

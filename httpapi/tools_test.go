@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon/httpapi"
 )
 
-// TestToolListIsTheOneNow asks for the list again and again while toolsets come and go:
-// what is kept of it is never an older one, and its tag is that of its bytes.
+// TestToolListIsTheOneNow requests the list of tools repeatedly while toolsets are added and removed. The cached list
+// is never outdated, and its entity tag matches its bytes.
 func TestToolListIsTheOneNow(t *testing.T) {
 	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: host.DemoModel, Toolsets: map[string]tenon.Toolset{"a": weather{}},
 		LookupEnv: func(string) (string, bool) { return "", false }})

@@ -15,8 +15,8 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestAddedToolsets: a toolset that a program adds while a server is at work appears in both APIs, can be called there,
-// and disappears with its removal.
+// TestAddedToolsets checks that a toolset that a program adds to a running server appears in both APIs, can be called
+// there, and disappears when it is removed.
 func TestAddedToolsets(t *testing.T) {
 	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: host.DemoModel,
 		LookupEnv: func(string) (string, bool) { return "", false }})
@@ -79,7 +79,7 @@ func TestAddedToolsets(t *testing.T) {
 	do(http.StatusNotFound, http.MethodGet, "/mcp/servers/own", "")
 }
 
-// TestAddedServer: so does an MCP server that a program adds.
+// TestAddedServer checks the same for an MCP server that a program adds.
 func TestAddedServer(t *testing.T) {
 	mcpServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q struct {
@@ -133,8 +133,8 @@ func TestAddedServer(t *testing.T) {
 	}
 }
 
-// hanging is a toolset that does not answer. It gives up at once where a deadline would end its wait, and otherwise says
-// that the wait has no end.
+// hanging is a toolset that represents a server that never answers. To save time, it returns a timeout at once if the
+// context has a deadline, and otherwise an error that says that the wait would have no end.
 type hanging struct{ weather }
 
 func (hanging) Tools(ctx context.Context) ([]tenon.Tool, error) {
@@ -144,8 +144,8 @@ func (hanging) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	return nil, tenon.Errorf(tenon.CodeInternal, "the wait has no end")
 }
 
-// TestHangingServer holds that ResearchAI's lists have a time limit: they have the tools of the other servers, and name
-// the server that did not answer.
+// TestHangingServer checks that ResearchAI's lists and calls have a time limit. They contain the tools of the other
+// servers, and name the server that did not answer.
 func TestHangingServer(t *testing.T) {
 	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: host.DemoModel,
 		Toolsets: map[string]tenon.Toolset{"slow": hanging{}, "own": weather{}}})
@@ -154,6 +154,25 @@ func TestHangingServer(t *testing.T) {
 	}
 	defer h.Close()
 	api := httpapi.New(h, httpapi.Config{APIs: []string{httpapi.ResearchAI}})
+	for _, c := range []struct {
+		name, body, has string
+		status          int
+	}{
+		{"RP-5_call_of_another", `{"serverId":"own","toolName":"get_weather","arguments":{"city":"Bern"}}`, `"success"`, http.StatusOK},
+		{"RP-5_call_of_the_hanging", `{"serverId":"slow","toolName":"get_weather","arguments":{}}`, "the list timed out",
+			http.StatusBadGateway},
+		{"RP-5_call_of_unknown", `{"serverId":"own","toolName":"nothing","arguments":{}}`, "Tool not found", http.StatusNotFound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPost, "/mcp/tools/call", strings.NewReader(c.body))
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			api.ServeHTTP(w, r)
+			if w.Code != c.status || !strings.Contains(w.Body.String(), c.has) {
+				t.Errorf("%d: %s", w.Code, w.Body)
+			}
+		})
+	}
 	for _, c := range []struct{ path, missing, has string }{
 		{"/mcp/tools", "slow", `"get_weather"`},
 		{"/mcp/tools?serverId=slow", "slow", `"tools": []`},

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestWatchResource watches a resource over HTTP, with the client of another process.
+// TestWatchResource watches a resource over HTTP from the client of another process.
 func TestWatchResource(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r, w := io.Pipe()

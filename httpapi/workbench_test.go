@@ -18,7 +18,7 @@ import (
 	"github.com/tenonhq/tenon/web"
 )
 
-// TestChanges follows the stream that tells what has changed, over a run.
+// TestChanges follows the stream of change notifications during a run.
 func TestChanges(t *testing.T) {
 	h, d, _ := serve(t)
 	close(d.open)
@@ -56,8 +56,8 @@ func TestChanges(t *testing.T) {
 	t.Errorf("the stream ended: %v", lines.Err())
 }
 
-// TestPages serves the workbench beside the API: under the same names of this machine,
-// to those without a token, and never in the place of a route.
+// TestPages checks that the workbench is served next to the API: under the same host names, without a token, and never
+// in place of an API route.
 func TestPages(t *testing.T) {
 	h, _, _ := serve(t)
 	c := guarded()
@@ -85,8 +85,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPageThatIsNotThere answers a browser that was sent to a wrong address with a page, also
-// without a token, and programs and other hosts as ever.
+// TestPageThatIsNotThere requests unknown paths. A browser gets an HTML page, even without a token. Other programs, and
+// requests for other hosts, get the usual error.
 func TestPageThatIsNotThere(t *testing.T) {
 	h, _, _ := serve(t)
 	c := guarded()
@@ -115,7 +115,7 @@ func TestPageThatIsNotThere(t *testing.T) {
 	}
 }
 
-// writing is an editor that writes at once, as with serve.allow_server_edit.
+// writing is an editor that applies changes at once, as with serve.allow_server_edit.
 type writing struct{ o config.Options }
 
 func (w writing) Plan(ctx context.Context, e config.Edits) (*config.Plan, error) {
@@ -130,7 +130,7 @@ func (w writing) Propose(ctx context.Context, e config.Edits, by tenon.Principal
 	if err != nil {
 		return httpapi.Proposal{}, err
 	}
-	return httpapi.Proposal{State: httpapi.ProposalAccepted, By: by, File: p.File, Files: []config.FileChange{{File: p.File, Before: string(p.Before), After: string(p.After)}}}, nil
+	return httpapi.Proposal{State: httpapi.ProposalAccepted, By: by, File: p.File, Files: p.FileChanges()}, nil
 }
 
 func (writing) Proposals(context.Context) ([]httpapi.Proposal, error) { return nil, nil }
@@ -145,8 +145,8 @@ func (writing) Reject(context.Context, string) (httpapi.Proposal, error) {
 	return httpapi.Proposal{}, nil
 }
 
-// TestEditTheProject changes the arguments and rules of a tool, and a server, in a real
-// file: first as a plan, then for good, with the rest of the file kept.
+// TestEditTheProject changes the arguments and rules of a tool, and a server, in a real file. It first only plans the
+// change, then makes it. The rest of the file stays the same.
 func TestEditTheProject(t *testing.T) {
 	h, _, _ := serve(t)
 	dir := t.TempDir()
@@ -219,7 +219,7 @@ const entryBefore = "# mine\nversion: 1\nservers:\n  house: {command: x}\ntools:
 	"    description: 'Old'   # mine\n    x-own: [1,2]\n    arguments:\n      # first\n" +
 	"      - {name: a, type: string, x-unit: m, default: 1.50}\n      - name: b # second\n        enum: [1,  2]\n    groups: [ x ]\n"
 
-// editedEntry is the API of a host whose file has an entry of tools.
+// editedEntry is the API of a host whose file has an entry under tools.
 type editedEntry struct {
 	handler http.Handler
 	path    string // of the file
@@ -267,8 +267,8 @@ type entryEdit struct {
 	change         func(e *httpapi.ToolEntry, body map[string]any)
 }
 
-// TestEditAnEntry changes an entry of tools: only the changed values change, unknown keys and comments stay, and a
-// change of a file that is not as the sender saw it is a conflict.
+// TestEditAnEntry changes an entry under tools. Only the changed values change; unknown keys and comments stay. If the
+// file has changed since the sender read it, the result is a conflict.
 func TestEditAnEntry(t *testing.T) {
 	h, _, _ := serve(t)
 	dir := t.TempDir()
@@ -329,7 +329,7 @@ func TestEditAnEntry(t *testing.T) {
 	})
 }
 
-// testConflict changes the file after it was loaded.
+// testConflict changes the file after the host has loaded it.
 func (e *editedEntry) testConflict(t *testing.T) {
 	e.write(t, entryBefore)
 	got := e.load(t)
@@ -346,7 +346,7 @@ func (e *editedEntry) testConflict(t *testing.T) {
 	}
 }
 
-// testRefused changes what only the file may change.
+// testRefused tries to change settings that can only be changed in the file itself.
 func (e *editedEntry) testRefused(t *testing.T) {
 	e.write(t, entryBefore)
 	for want, body := range map[string]map[string]any{

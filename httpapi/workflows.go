@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 
 	"github.com/tenonhq/tenon"
@@ -67,18 +69,19 @@ func (c *call) runWorkflow() error {
 	if err != nil || w.Foreign {
 		return noWorkflow(c.req.PathValue("name"))
 	}
-	inputs := map[string][]byte{}
+	inputs := map[string]*io.SectionReader{}
 	for port, in := range r.Inputs {
-		data, err := c.tableInput(in)
+		t, err := c.tableInput(in)
 		if err != nil {
 			return tenon.Errorf(tenon.ErrorCode(err), "input '%s': %w", tenon.Visible(port), err)
 		}
-		inputs[port] = data
+		defer t.Close() //nolint:errcheck // it was only read
+		inputs[port] = t.SectionReader
 	}
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	run, err := c.h.Workflows().Start(c.ctx(), host.WorkflowCall{Workflow: w, Params: r.Parameters, Inputs: inputs,
+	run, err := c.h.Workflows().Start(c.ctx(), host.WorkflowCall{Workflow: w, Params: r.Parameters, Files: inputs,
 		Principal: c.caller.Principal, Credentials: c.brought})
 	if err != nil {
 		return err
@@ -89,22 +92,22 @@ func (c *call) runWorkflow() error {
 	return c.answer(http.StatusAccepted, StartResponse{Run: run})
 }
 
-// tableInput returns the Arrow bytes of a table.
-func (c *call) tableInput(in TableInput) ([]byte, error) {
+// tableInput opens a table.
+func (c *call) tableInput(in TableInput) (*host.TableReader, error) {
 	switch {
 	case len(in.Data) > 0 && in.File == "" && in.Run == "":
-		return in.Data, nil
+		return host.NewTableReader(io.NewSectionReader(bytes.NewReader(in.Data), 0, int64(len(in.Data))), nil), nil
 	case in.File != "" && len(in.Data) == 0 && in.Run == "":
 		if !c.caller.Owner {
 			return nil, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may name a file")
 		}
-		return c.h.Tables().Bytes(c.ctx(), in.File)
+		return c.h.Tables().OpenTable(c.ctx(), in.File)
 	case in.Run != "" && len(in.Data) == 0 && in.File == "":
 		run, err := c.runOf(in.Run)
 		if err != nil {
 			return nil, err
 		}
-		return c.h.Runs().Open(run.ID).Data().Table(c.ctx(), in.Table)
+		return c.h.Runs().Open(run.ID).Data().OpenTable(c.ctx(), in.Table)
 	}
 	return nil, tenon.Errorf(tenon.CodeInvalid, "name one of data, file, and run with table")
 }

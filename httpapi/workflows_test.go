@@ -75,8 +75,7 @@ func ask[T any](t *testing.T, h http.Handler, method, path, body string, want in
 
 type listOf[T any] struct{ Items []T }
 
-// TestWorkflowRuns lists a workflow, runs it with a table of each source, and reads what
-// came out.
+// TestWorkflowRuns lists a workflow, runs it with a table from each kind of source, and reads its output tables.
 func TestWorkflowRuns(t *testing.T) {
 	h, handler, dir := flows(t)
 	list := ask[listOf[host.WorkflowView]](t, handler, http.MethodGet, "/api/v1/workflows", "", 200).Items
@@ -132,11 +131,11 @@ func TestWorkflowRuns(t *testing.T) {
 	again := run(`{"inputs":{"in":{"run":"` + id + `","table":"` + out + `"}}}`)
 
 	refusedFlowInputs(t, handler, again)
-	// Who is not the owner names no file, and sees no run of others.
+	// A caller who is not the owner can neither name files nor see the owner's runs.
 	flowOfAnother(t, h, id, out)
 }
 
-// refusedFlowInputs checks that calls with wrong parameters or inputs are refused.
+// refusedFlowInputs checks that wrong parameters and inputs are refused.
 func refusedFlowInputs(t *testing.T, handler http.Handler, again string) {
 	t.Helper()
 	for body, want := range map[string]string{
@@ -158,7 +157,7 @@ func refusedFlowInputs(t *testing.T, handler http.Handler, again string) {
 	}
 }
 
-// flowOfAnother checks that another caller names no file and sees no run of the owner.
+// flowOfAnother checks that another caller can neither name files nor see the owner's runs.
 func flowOfAnother(t *testing.T, h *host.Host, id, out string) {
 	t.Helper()
 	other := httpapi.New(h, httpapi.Config{Authenticate: func(*http.Request) (httpapi.Caller, error) { return httpapi.Caller{Principal: "ann"}, nil }})
@@ -181,8 +180,8 @@ func flowOfAnother(t *testing.T, h *host.Host, id, out string) {
 	}
 }
 
-// TestTableFiles reads tables in files, brings one, removes it, and is refused whatever
-// is none or lies elsewhere.
+// TestTableFiles reads table files, uploads one and removes it. A file that is not a table, or that is outside of the
+// folder, is refused.
 func TestTableFiles(t *testing.T) {
 	_, handler, dir := flows(t)
 	outside := filepath.Join(t.TempDir(), "outside.arrow")

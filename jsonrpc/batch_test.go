@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBatchEndsGarbage checks that a readable message in a batch ends a series of unreadable ones, as a single one
-// does.
+// TestBatchEndsGarbage checks that a readable message resets the count of unreadable messages, also if it arrives in a
+// batch.
 func TestBatchEndsGarbage(t *testing.T) {
 	s := &pipe{in: make(chan any, 100), out: make(chan []byte, 100)}
 	const most = 5

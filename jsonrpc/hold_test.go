@@ -33,7 +33,7 @@ func TestHold(t *testing.T) {
 			t.Fatal("then was called twice")
 		}
 	})
-	// A held call is never the target of a message without an id.
+	// A held call never receives a message without an id.
 	t.Run("beside an answer that is too large", func(t *testing.T) {
 		p, s := start(t, Config{})
 		ended := hold(p)

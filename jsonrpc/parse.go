@@ -29,12 +29,17 @@ func (m *Message) IsAnswer() bool { return m.Method == "" }
 // ErrSyntax is wrapped by every error of [Parse] and [Valid].
 var ErrSyntax = errors.New("not an acceptable JSON message")
 
+// maxNumber is the maximum length of a number. Python's json module reads no longer integers by default, and a client
+// that cannot read a message cannot answer it.
+const maxNumber = 4300
+
 // wire contains the rules for every message.
-var wire = rawjson.Rules{Depth: MaxDepth, UniqueKeys: true, UTF8: true}
+var wire = rawjson.Rules{Depth: MaxDepth, UniqueKeys: true, UTF8: true, Number: maxNumber, Surrogates: true}
 
 // Parse reads the envelope of b into m. It refuses anything but a single JSON object in valid UTF-8 (RFC
-// 8259). It also refuses duplicate keys at any level, nesting over [MaxDepth], and envelopes that are neither
-// request, notification nor response.
+// 8259). It also refuses duplicate keys at any level, nesting over [MaxDepth], numbers of more than 4,300 bytes, and
+// envelopes that are neither request, notification nor response. It replaces escapes of half a surrogate pair in b by
+// \ufffd: programs that cut texts make them, and many decoders refuse the whole message because of one.
 func Parse(b []byte, m *Message) error {
 	*m = Message{}
 	var method []byte
@@ -59,7 +64,7 @@ func Parse(b []byte, m *Message) error {
 	return m.check(method)
 }
 
-// Valid checks one JSON value against the rules of [Parse].
+// Valid checks one JSON value against the rules of [Parse], and changes it in the same way.
 func Valid(b []byte) error {
 	if err := rawjson.Check(b, wire); err != nil {
 		return fmt.Errorf("%w: %w", ErrSyntax, err)

@@ -97,3 +97,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestParseForOthers checks that a message that many SDKs cannot read is refused, or changed so that they can.
+func TestParseForOthers(t *testing.T) {
+	var m Message
+	b := []byte(`{"jsonrpc":"2.0","id":1,"result":{"text":"cut \ud83d"}}`)
+	if err := Parse(b, &m); err != nil || string(m.Result) != `{"text":"cut \ufffd"}` {
+		t.Errorf("RP-18_surrogate: %s, %v", m.Result, err)
+	}
+	long := `{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("9", maxNumber)
+	if err := Parse([]byte(long+"}"), &m); err != nil {
+		t.Errorf("RP-18_number: %v", err)
+	}
+	if err := Parse([]byte(long+"9}"), &m); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("RP-18_long_number: %v", err)
+	}
+}

@@ -101,7 +101,7 @@ type Peer struct {
 	open    map[int64]*pending
 	inbound map[string]context.CancelFunc
 	err     error
-	ctx     context.Context // of running requests; cancelled after err is set
+	ctx     context.Context // context of running requests; cancelled after err is set
 	end     context.CancelFunc
 	serving sync.WaitGroup
 }

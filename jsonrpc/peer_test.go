@@ -132,7 +132,7 @@ func TestPeerAbandonedOnTheWay(t *testing.T) {
 	}
 }
 
-// TestPeerCallsNothingForWhoHasGone calls with a context that is already cancelled. Nothing is sent.
+// TestPeerCallsNothingForWhoHasGone makes a call with a context that is already cancelled. Nothing may be sent.
 func TestPeerCallsNothingForWhoHasGone(t *testing.T) {
 	told := 0
 	p, s := start(t, Config{Abandoned: func(int64, error) { told++ }})

@@ -25,8 +25,8 @@ const (
 	sampleParams = `{"maxTokens":10,"messages":[]}`
 )
 
-// asking serves a tool that asks by what its arguments say, and gives back what it
-// was told.
+// asking returns a server with a tool that asks the client what its arguments say. The tool returns the answer, or the
+// error, as text.
 func asking(t *testing.T, cfg mcp.ServerConfig) *mcp.Server {
 	t.Helper()
 	cfg.Tools = []mcp.ServerTool{tool(`{"name":"ask"}`, func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
@@ -59,7 +59,7 @@ func asking(t *testing.T, cfg mcp.ServerConfig) *mcp.Server {
 	return s
 }
 
-// overBoth runs a test over a stream and over HTTP.
+// overBoth runs a test with a stream and with HTTP.
 func overBoth(t *testing.T, s *mcp.Server, cfg mcp.ClientConfig, test func(t *testing.T, c *mcp.Client)) {
 	enough, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -96,7 +96,7 @@ func askArgs(method, params string, giveUp int) json.RawMessage {
 
 var allAnswers = mcp.Answers{Form: true, URL: true, Sampling: true, Roots: []mcp.Root{{URI: "file:///w", Name: "w"}}}
 
-// TestAskedDuringACall has a legacy server ask in the middle of a call.
+// TestAskedDuringACall has a legacy server ask the client during a call.
 func TestAskedDuringACall(t *testing.T) {
 	answer := func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		if method == mcp.MethodSample && string(params) == sampleParams {
@@ -138,8 +138,8 @@ func TestAskedDuringACall(t *testing.T) {
 	}
 }
 
-// TestAPersonMayTakeTheirTime lets an answer take longer than the request's time
-// and the stream's silence, while other calls go on.
+// TestAPersonMayTakeTheirTime lets an answer take longer than the request's timeout and the stream's limit of silence,
+// while other calls continue.
 func TestAPersonMayTakeTheirTime(t *testing.T) {
 	s := asking(t, mcp.ServerConfig{NoModern: true})
 	patiently(t, 250*time.Millisecond, func(limit time.Duration) (failed error) {
@@ -163,8 +163,8 @@ func TestAPersonMayTakeTheirTime(t *testing.T) {
 	})
 }
 
-// patiently runs a test of what a limit of time does, and where it fails again with
-// longer ones. A machine that is held up by other programs fails with a short one alone.
+// patiently runs a test of a time limit. If the test fails, patiently repeats it with longer limits, because other
+// programs may delay the machine.
 func patiently(t *testing.T, limit time.Duration, test func(limit time.Duration) error) {
 	t.Helper()
 	var failed []error
@@ -179,13 +179,13 @@ func patiently(t *testing.T, limit time.Duration, test func(limit time.Duration)
 	t.Error(errors.Join(failed...))
 }
 
-// TestTheEndOfAQuestion ends the context of who is asked: the server takes the
-// question back, the caller gives up, the connection is closed.
+// TestTheEndOfAQuestion ends a question in three ways: the server withdraws it, the caller gives up the call, or the
+// connection is closed. Each must end the context of the function that answers.
 func TestTheEndOfAQuestion(t *testing.T) {
 	s := asking(t, mcp.ServerConfig{NoModern: true})
 	overBoth(t, s, mcp.ClientConfig{Answers: allAnswers}, func(t *testing.T, c *mcp.Client) {
-		// attempt returns who is asked, and is told by asked that the question has come and
-		// by ended that it has ended. What comes later than its end may never be asked.
+		// attempt returns the function that answers. asked is closed when the question arrives. ended returns nil if
+		// the question has arrived and its context has ended.
 		attempt := func() (wait func(context.Context, string, json.RawMessage) (json.RawMessage, error), asked chan struct{}, ended func() error) {
 			asked, over := make(chan struct{}), make(chan struct{})
 			wait = func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
@@ -215,7 +215,7 @@ func TestTheEndOfAQuestion(t *testing.T) {
 			wait, _, ended := attempt()
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			// The tool may have had its last word before the call was given up.
+			// The tool may have returned its result before the caller gave up.
 			if _, err := c.Call(ctx, tenon.Call{Tool: "ask", Arguments: askArgs(mcp.MethodElicit, formParams, 0), Ask: wait}); err != nil && tenon.ErrorCode(err) != tenon.CodeTimeout {
 				t.Errorf("given up: %v", err)
 			}
@@ -232,14 +232,14 @@ func TestTheEndOfAQuestion(t *testing.T) {
 	})
 }
 
-// asker is an [mcp.Asker] that is a function.
+// asker makes a function an [mcp.Asker].
 type asker func(method string) (json.RawMessage, error)
 
 func (a asker) Ask(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 	return a(method)
 }
 
-// TestAskedOutsideOfACall asks once the client has initialized.
+// TestAskedOutsideOfACall has a server ask right after the client has initialized.
 func TestAskedOutsideOfACall(t *testing.T) {
 	told := make(chan string, 4)
 	s := asking(t, mcp.ServerConfig{NoModern: true, Initialized: func(ctx context.Context, ask mcp.AskFunc) {
@@ -277,7 +277,7 @@ func TestAskedOutsideOfACall(t *testing.T) {
 	}
 }
 
-// TestTooManyQuestions bounds what one server can have open.
+// TestTooManyQuestions checks that the number of open questions of one server is bounded.
 func TestTooManyQuestions(t *testing.T) {
 	s := asking(t, mcp.ServerConfig{NoModern: true})
 	overBoth(t, s, mcp.ClientConfig{Answers: allAnswers}, func(t *testing.T, c *mcp.Client) {
@@ -307,7 +307,7 @@ func TestTooManyQuestions(t *testing.T) {
 	})
 }
 
-// TestDeclaredInBothEras looks at what the server is told that it may ask for.
+// TestDeclaredInBothEras checks which kinds of questions the client declares to the server.
 func TestDeclaredInBothEras(t *testing.T) {
 	for _, modern := range []bool{false, true} {
 		got := make(chan string, 1)
@@ -327,7 +327,7 @@ func TestDeclaredInBothEras(t *testing.T) {
 				if _, err := c.Call(t.Context(), tenon.Call{Tool: "x"}); err != nil || c.Info().IsModern() != modern {
 					t.Fatalf("modern %v: %v", c.Info().IsModern(), err)
 				}
-				if modern { // roots are part of its answers, so their changes need no notification
+				if modern { // roots are part of its answers, so changes need no notification
 					want = strings.Replace(want, `{"listChanged":true}`, "{}", 1)
 				}
 				if got := <-got; got != want {
@@ -338,8 +338,8 @@ func TestDeclaredInBothEras(t *testing.T) {
 	}
 }
 
-// TestURLRequired makes a request for input of the error by which a server of
-// revision 2025-11-25 wants a URL visited first.
+// TestURLRequired checks that a request for input is made from the error with which a server of revision 2025-11-25
+// asks for a visit of a URL.
 func TestURLRequired(t *testing.T) {
 	var calls atomic.Int32
 	s, err := mcp.NewServer(mcp.ServerConfig{NoModern: true, Tools: []mcp.ServerTool{tool(`{"name":"x"}`, func(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {

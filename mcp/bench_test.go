@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkParseResult reads the results of tool calls.
+// BenchmarkParseResult parses the results of tool calls.
 func BenchmarkParseResult(b *testing.B) {
 	for _, r := range []struct{ name, text string }{
 		{"small", `{"content":[{"type":"text","text":"ok"}],"isError":false}`},

@@ -24,6 +24,9 @@ type Caller struct {
 	// Input answers what a modern server asked for during prompts/get; nil on the first request. [Client.Prompt]
 	// returns results that are input_required, because Ask or the client answers them.
 	Input *tenon.InputAnswer
+	// Original receives the result of a call with the hidden characters that the server sent, if the journal has codes
+	// in their place. Secrets and the members that rules name are masked. It must not block. It may be nil.
+	Original func(r *tenon.Result)
 }
 
 type callerKey struct{}

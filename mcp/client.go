@@ -66,7 +66,7 @@ type ClientConfig struct {
 	// DiscoverTimeout is how long server/discover waits alone for an answer over a stream; 0 means 1.5 s. After that
 	// initialize is sent as well, since some legacy servers never answer server/discover.
 	DiscoverTimeout time.Duration
-	// RequestTimeout is the timeout of every request; 0 means 60 s.
+	// RequestTimeout is the timeout of requests whose context no rule limits (patience.IsLimited); 0 means 60 s.
 	RequestTimeout time.Duration
 	// MaxPages, MaxItems and MaxBytes limit a list with all its pages; 0 means 1,000, 20,000 and 256 MiB.
 	MaxPages, MaxItems, MaxBytes int
@@ -136,7 +136,7 @@ type Client struct {
 	tokens   atomic.Int64
 	progress sync.Map // token → func(tenon.Progress)
 	calls    openCalls
-	params   atomic.Pointer[map[string][]mirrored] // by tool: arguments that are also sent as headers
+	params   atomic.Pointer[map[string][]mirrored] // keyed by tool: arguments that are also sent as headers
 	changed  debounce
 	called   atomic.Bool // a tool was called before the subscription was confirmed
 	tasks    taskNotices

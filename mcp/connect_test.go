@@ -13,8 +13,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestSlowToStart holds that the time for one request does not bound connecting, which has
-// a time of its own.
+// TestSlowToStart checks that the timeout of a request does not limit a connect, which has a separate timeout.
 func TestSlowToStart(t *testing.T) {
 	slow := mcp.ServerConfig{Name: "x", Version: "1", Observe: func(_ context.Context, method string, _ []byte) error {
 		if method == "initialize" || method == "server/discover" {
@@ -45,9 +44,8 @@ type slowServer struct {
 	conns  int
 }
 
-// TestEraOfAServerThatIsSlow holds that a server which takes longer to start than
-// server/discover waits alone is found in the era that it speaks, in the process that
-// is there already, and that one which stays silent gets another process.
+// TestEraOfAServerThatIsSlow connects to servers that take longer to start than the client waits for server/discover.
+// The client must find the era of each in the same process. A server that stays silent is started again.
 func TestEraOfAServerThatIsSlow(t *testing.T) {
 	both := answersOf(t, mcp.ServerConfig{Name: "x", Version: "1"})
 	modern := answersOf(t, mcp.ServerConfig{Name: "x", Version: "1", NoLegacy: true})
@@ -88,7 +86,7 @@ func TestEraOfAServerThatIsSlow(t *testing.T) {
 	}
 }
 
-// olderServer plays a server of the legacy era that answers server/discover as discover does; "" is silence.
+// olderServer plays a legacy server. discover returns its answer to server/discover; "" means no answer.
 func olderServer(discover func(request) string) func(int, request) string {
 	return func(_ int, r request) string {
 		switch r.Method {
@@ -101,8 +99,7 @@ func olderServer(discover func(request) string) func(int, request) string {
 	}
 }
 
-// testSlowServer connects to the server, which takes a while to begin, and checks the era and the messages that were
-// sent.
+// testSlowServer connects to a server that starts slowly. It checks the era and the messages that were sent.
 func testSlowServer(t *testing.T, tt slowServer) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // of what the connections share
@@ -145,12 +142,12 @@ func testSlowServer(t *testing.T, tt slowServer) {
 	})
 }
 
-// refuse answers that the method is unknown.
+// refuse returns an answer that the method is unknown.
 func refuse(r request) string {
 	return string(jsonrpc.AppendError(nil, r.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")))
 }
 
-// answersOf plays the server of the configuration.
+// answersOf returns a function that answers as the configured server does.
 func answersOf(t *testing.T, cfg mcp.ServerConfig) func(conn int, r request) string {
 	t.Helper()
 	s, err := mcp.NewServer(cfg)
@@ -167,8 +164,7 @@ func answersOf(t *testing.T, cfg mcp.ServerConfig) func(conn int, r request) str
 	}
 }
 
-// disorder has a server answer the second request before the first, as one does that works
-// at both at once.
+// disorder answers the second request before the first, like a server that handles both at the same time.
 func disorder(answer func(int, request) string) func(int, request) string {
 	var held string
 	return func(conn int, r request) string {

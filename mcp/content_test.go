@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestContentIsReadAlike holds that a block is the same when it comes and when it is read
-// from the journal, whatever stands in it in which order.
+// TestContentIsReadAlike checks that a content block is the same when it arrives and when it is read from the journal,
+// whatever its members and their order.
 func TestContentIsReadAlike(t *testing.T) {
 	for _, raw := range []string{
 		`{"type":"text","text":"a"}`,

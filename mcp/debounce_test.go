@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// TestListChangedFlood sends changes of a list without a pause. The debounce passes on a bounded number of them, never
-// misses the last one, and passes on a change after a calm period at once.
+// TestListChangedFlood sends changes of a list without a pause. The debounce forwards a bounded number of them and
+// never drops the last one. After a pause, it forwards a change at once.
 func TestListChangedFlood(t *testing.T) {
 	t.Run("SEC-F10_list_changed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			var mu sync.Mutex // timers call f on goroutines that nothing else orders
+			var mu sync.Mutex // timers call f concurrently
 			told := 0
 			var last time.Time
 			d := &debounce{f: func(string) {

@@ -15,8 +15,8 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// TestW10_ForgottenSession also holds that the call is made once in the new
-// session, and that many callers share it.
+// TestW10_ForgottenSession also checks that the call is made once in the new session, and that concurrent callers share
+// the new session.
 func TestW10_ForgottenSession(t *testing.T) {
 	var calls, starts atomic.Int32
 	s, err := mcp.NewServer(mcp.ServerConfig{NoModern: true, Tools: []mcp.ServerTool{tool(`{"name":"x"}`,
@@ -55,6 +55,54 @@ func TestW10_ForgottenSession(t *testing.T) {
 	if calls.Load() != 8 || starts.Load() != 2 {
 		t.Errorf("%d calls, %d sessions; want 8 and 2", calls.Load(), starts.Load())
 	}
+}
+
+// TestHTTPSessionlessOutlivesConnection checks that a legacy call without a session continues when its client drops the
+// connection, and is told that the client is gone.
+func TestHTTPSessionlessOutlivesConnection(t *testing.T) {
+	began, ended := make(chan context.Context, 1), make(chan error, 1)
+	gone, look := make(chan bool, 1), make(chan struct{})
+	s, err := mcp.NewServer(mcp.ServerConfig{Tools: []mcp.ServerTool{tool(`{"name":"x"}`,
+		func(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+			began <- ctx
+			<-look
+			gone <- r.IsGone()
+			ended <- ctx.Err()
+			return json.RawMessage(`{"content":[]}`), nil
+		})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := s.HTTP(mcp.HTTPConfig{Sessionless: true})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		context.AfterFunc(r.Context(), func() { close(look) })
+		served.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, web.URL, strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{}}}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("MCP-Protocol-Version", mcp.LatestLegacy)
+		if answer, err := http.DefaultClient.Do(r); err == nil {
+			_ = answer.Body.Close() // the call never ends before the client leaves
+		}
+	}()
+	call := <-began
+	leave()
+	<-left
+	if !<-gone {
+		t.Error("the call is not told that its client is gone")
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the call was cancelled: %v", err)
+	}
+	<-call.Done() // when the request has ended
 }
 
 func TestHTTPServerRefuses(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// A page that is mostly definitions is kept as it is; of any other one they are copied, so
-// that a few small tools do not hold the megabytes beside them.
+// TestKeep checks which pages of a list are kept in memory. A page that consists mostly of definitions is kept
+// unchanged. The definitions of other pages are copied, so that a few small tools do not keep megabytes alive.
 func TestKeep(t *testing.T) {
 	for name, c := range map[string]struct {
 		page string

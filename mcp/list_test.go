@@ -13,8 +13,8 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestToolPages asks for a long list in pages of all sizes: each tool is there once, in the
-// server's order and byte for byte.
+// TestToolPages requests a long list in pages of all sizes. Each tool must appear once, in the server's order and with
+// the same bytes.
 func TestToolPages(t *testing.T) {
 	const n = 1500
 	list := make([]mcp.ServerTool, n)
@@ -45,7 +45,7 @@ func TestToolPages(t *testing.T) {
 	}
 }
 
-// TestBrokenPages has a server give some good pages and then one that is not.
+// TestBrokenPages has a server send some valid pages and then an invalid one.
 func TestBrokenPages(t *testing.T) {
 	page := func(at int) string {
 		var tools []string
@@ -94,8 +94,8 @@ func TestBrokenPages(t *testing.T) {
 	}
 }
 
-// TestLongPages holds that few definitions, each within the bound of a message, are no way
-// around the bounds of a list.
+// TestLongPages checks that a list is bounded in bytes, even if it has few definitions and each of them is within the
+// bound of a message.
 func TestLongPages(t *testing.T) {
 	pages := 0
 	dial := fake(t, legacy(func(r request, send func(string)) bool {
@@ -109,7 +109,7 @@ func TestLongPages(t *testing.T) {
 	}
 }
 
-// TestPagesGivenUp gives up while the second page is waited for: nothing is left behind.
+// TestPagesGivenUp cancels a list while the second page is awaited. No goroutine may be left.
 func TestPagesGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

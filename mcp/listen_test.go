@@ -26,8 +26,8 @@ func answer(status int, kind string, body io.ReadCloser) *http.Response {
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: body, ContentLength: -1}
 }
 
-// TestQuietSubscription holds that a subscription on which there is nothing to tell for long
-// is opened again without a word: a server whose tools do not change is in good health.
+// TestQuietSubscription checks that a subscription that ends after a long silence is opened again without a report,
+// because a server whose tools do not change is healthy.
 func TestQuietSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -65,7 +65,7 @@ func TestQuietSubscription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(21 * time.Minute) // the silence that is allowed is 5 minutes
+		time.Sleep(21 * time.Minute) // the limit of silence is 5 minutes
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
@@ -80,8 +80,8 @@ func TestQuietSubscription(t *testing.T) {
 	})
 }
 
-// TestForgottenStreamOfNotices holds that a server which has forgotten the session is asked for
-// its stream of notices ever more seldom, and at once when a call has begun another session.
+// TestForgottenStreamOfNotices uses a server that has forgotten the session. The client asks for its stream of
+// notifications less and less often, but at once after a call has begun a new session.
 func TestForgottenStreamOfNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var old, renewed atomic.Int32 // requests for the stream, by their session

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pipe is a stream within the process; the other end is r and w.
+// pipe is one end of a stream within the process. The other end is r and w.
 type pipe struct {
 	*transport.Lines
 	ours []io.Closer
@@ -46,8 +46,8 @@ func newPipe() (p *pipe, r io.Reader, w io.WriteCloser) {
 	return &pipe{Lines: transport.NewLines(inR, outW, 1<<20), ours: []io.Closer{inR, outW}}, outR, inW
 }
 
-// fake dials a server that a function plays, line by line; send writes a line.
-// Each dial gets the number of the connection, from 1.
+// fake returns a dial function for a server that play simulates line by line. send writes a line. conn is the number of
+// the connection, from 1.
 func fake(t *testing.T, play func(conn int, line string, send func(string)) (goOn bool)) func(context.Context) (mcp.Stream, error) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -65,7 +65,7 @@ func fake(t *testing.T, play func(conn int, line string, send func(string)) (goO
 				}
 			}
 			_ = w.Close()
-			_, _ = io.Copy(io.Discard, lines) // what is still sent, until the client closes
+			_, _ = io.Copy(io.Discard, lines) // discard what the client sends until it closes
 		})
 		return p, nil
 	}
@@ -89,8 +89,7 @@ func result(r request, body string) string {
 
 const hello = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"fake","version":"9"}}`
 
-// legacy plays a legacy server that answers all but tools/call and tools/list
-// well; those are left to the function.
+// legacy plays a legacy server. call answers tools/call and tools/list; all other requests succeed.
 func legacy(call func(r request, send func(string)) bool) func(int, string, func(string)) bool {
 	return func(_ int, line string, send func(string)) bool {
 		r := parse(line)
@@ -111,7 +110,7 @@ func connect(t *testing.T, cfg mcp.ClientConfig) *mcp.Client {
 	return connectIn(t.Context(), t, cfg)
 }
 
-// connectIn connects within the time that a context has, whatever that of one request is.
+// connectIn connects within the deadline of the context, whatever the timeout of a request.
 func connectIn(ctx context.Context, t *testing.T, cfg mcp.ClientConfig) *mcp.Client {
 	t.Helper()
 	if cfg.DiscoverTimeout == 0 {
@@ -133,7 +132,7 @@ func echo(_ context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
 	return json.RawMessage(`{"content":[{"type":"text","text":"hi","x":1}],"structuredContent":{"id":9007199254740993,"v":1.0,"args":` + string(r.Arguments) + `},"vendor":{"a":[1, 2]}}`), nil
 }
 
-// ends is endsOf a new server.
+// ends returns endsOf for a new server.
 func ends(t *testing.T, cfg mcp.ServerConfig) map[string]func(context.Context) (mcp.Stream, error) {
 	t.Helper()
 	s, err := mcp.NewServer(cfg)
@@ -143,7 +142,7 @@ func ends(t *testing.T, cfg mcp.ServerConfig) map[string]func(context.Context) (
 	return endsOf(t, s)
 }
 
-// endsOf serves a server in every way that there is.
+// endsOf serves a server over each transport. It returns the dial functions by name.
 func endsOf(t *testing.T, s *mcp.Server) map[string]func(context.Context) (mcp.Stream, error) {
 	t.Helper()
 	web := httptest.NewServer(s.HTTP(mcp.HTTPConfig{}))
@@ -223,7 +222,7 @@ func TestProgressAndCancel(t *testing.T) {
 		for kind, dial := range ends(t, era) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
-				const limit = 2 * time.Second // far from what a call takes
+				const limit = 2 * time.Second // much longer than a call takes
 				c := connect(t, mcp.ClientConfig{Dial: dial, RequestTimeout: limit})
 				var got []float64
 				if _, err := c.Call(t.Context(), tenon.Call{Tool: "slow", Progress: func(p tenon.Progress) { got = append(got, p.Progress) }}); err != nil {
@@ -264,7 +263,8 @@ func TestListChanged(t *testing.T) {
 				Dial: func(context.Context) (mcp.Stream, error) {
 					return transport.DialHTTP(transport.HTTPConfig{URL: web.URL})
 				}})
-			// The stream of notices opens in the background.
+			// The stream of notifications opens in the background, so the change is repeated until the client notices
+			// it.
 			for deadline := time.Now().Add(time.Minute); ; {
 				if err := s.SetTools([]mcp.ServerTool{tool(`{"name":"b"}`, echo)}); err != nil {
 					t.Fatal(err)
@@ -296,7 +296,7 @@ func sendOK(r request, send func(string)) bool {
 	return true
 }
 
-// longAtFirst answers the first call with a line over the limit, later ones with ok.
+// longAtFirst answers the first call with a line over the limit, and later calls with ok.
 func longAtFirst() func(request, func(string)) bool {
 	first := true
 	return func(r request, send func(string)) bool {
@@ -313,7 +313,7 @@ func callX(t *testing.T, c *mcp.Client) (*tenon.Result, error) {
 	return c.Call(t.Context(), tenon.Call{Tool: "x"})
 }
 
-// answersOK checks that a call returns ok, whatever went before.
+// answersOK checks that a call returns ok after an earlier fault.
 func answersOK(t *testing.T, c *mcp.Client) {
 	t.Helper()
 	if r, err := callX(t, c); err != nil || r.Text() != "ok" {
@@ -321,14 +321,14 @@ func answersOK(t *testing.T, c *mcp.Client) {
 	}
 }
 
-// weakness is a fault of a server, and the check that the client survives it.
+// weakness is a fault of a server, and a check that the client survives it.
 type weakness struct {
 	name  string
 	play  func(conn int, line string, send func(string)) bool
 	check func(t *testing.T, c *mcp.Client)
 }
 
-// oddMessages are messages that differ from the protocol.
+// oddMessages are messages that violate the protocol.
 var oddMessages = []weakness{
 	{"W1 discover is ignored", func(conn int, line string, send func(string)) bool {
 		if conn == 1 {
@@ -444,7 +444,7 @@ var oddMessages = []weakness{
 	}), answersOK},
 }
 
-// floods are messages over a limit.
+// floods are messages that exceed a limit.
 var floods = []weakness{
 	{"L4 a line over the limit", legacy(longAtFirst()), func(t *testing.T, c *mcp.Client) {
 		if _, err := callX(t, c); tenon.ErrorCode(err) != tenon.CodeTooLarge {
@@ -483,8 +483,7 @@ var floods = []weakness{
 	}), answersOK},
 }
 
-// TestWeaknesses has one row for each weakness of other clients that a stream can
-// show.
+// TestWeaknesses has one row for each known weakness of other clients that shows on a stream.
 func TestWeaknesses(t *testing.T) {
 	for _, tt := range slices.Concat(oddMessages, floods) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -562,7 +561,7 @@ func TestInputRequired(t *testing.T) {
 	}
 }
 
-// A state alone is enough, also where the server writes out that there is no more.
+// TestInputRequiredByAStateAlone checks that an input_required result needs no requests if it has a state.
 func TestInputRequiredByAStateAlone(t *testing.T) {
 	for _, raw := range []string{`{"resultType":"input_required","requestState":"s"}`, `{"resultType":"input_required","inputRequests":null,"requestState":"s"}`} {
 		if r, err := mcp.ParseResult([]byte(raw), true); err != nil || r.Input == nil || r.Input.State != "s" || len(r.Input.Requests) != 0 {
@@ -579,13 +578,13 @@ func FuzzParseResult(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if jsonrpc.Valid(raw) != nil {
-			return // the peer lets nothing else through
+			return // the peer refuses such a message before it is parsed
 		}
 		r, err := mcp.ParseResult(raw, true)
 		if err != nil {
 			return
 		}
-		// What is taken from a server has to come back out of the journal.
+		// A result that is accepted from a server must survive the journal.
 		b, err := json.Marshal(map[string]any{"result": r})
 		var again struct{ Result *tenon.Result }
 		if err != nil || json.Unmarshal(b, &again) != nil || len(again.Result.Content) != len(r.Content) || again.Result.Text() != r.Text() || again.Result.IsError != r.IsError {

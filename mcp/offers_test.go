@@ -18,8 +18,8 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// scripted is a server over HTTP that gives each method its answer: a result, or
-// an error object, or "" for 404. Its log holds what came.
+// scripted is a server over HTTP with one answer for each method: a result, an error object, or "" for 404. It logs the
+// requests.
 type scripted struct {
 	url string
 	mu  sync.Mutex
@@ -68,9 +68,8 @@ func (s *scripted) dial(t *testing.T) *mcp.Client {
 
 const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{},"resources":{}}}`
 
-// TestParamHeaders holds that arguments go into headers as the tool's schema asks
-// (2026-07-28, transports), and that a client whose list is old asks for it again
-// and repeats the call once.
+// TestParamHeaders checks that arguments are sent in headers if the tool's schema requires it (2026-07-28, transports).
+// A client with an old list must list the tools again and repeat the call once.
 func TestParamHeaders(t *testing.T) {
 	var header atomic.Value
 	header.Store("Region")
@@ -91,7 +90,7 @@ func TestParamHeaders(t *testing.T) {
 	})
 	c := s.dial(t)
 	call := tenon.Call{Tool: "good", Arguments: json.RawMessage(`{"region":"eu"}`)}
-	if _, err := c.Call(t.Context(), call); err != nil { // without a list, and so first without the header
+	if _, err := c.Call(t.Context(), call); err != nil { // without a list, so at first without the header
 		t.Fatal(err)
 	}
 	tools, err := c.Tools(t.Context())
@@ -151,8 +150,8 @@ func TestPromptsAndResources(t *testing.T) {
 	}
 }
 
-// TestForgottenWith400 holds that a session which the server forgot is begun again
-// too where it says so with 400 and without the request's id.
+// TestForgottenWith400 checks that a new session is begun if the server reports a forgotten session with status 400 and
+// without the request's id.
 func TestForgottenWith400(t *testing.T) {
 	var inits, calls atomic.Int32
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +174,7 @@ func TestForgottenWith400(t *testing.T) {
 				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`)
 				return
 			}
-			if calls.Load() == 3 { // of the request itself, so it was looked at
+			if calls.Load() == 3 { // with the id of the request, so the server did process it
 				w.WriteHeader(http.StatusBadRequest)
 				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","error":{"code":-32602,"message":"no such session of training"},"id":`+string(m.ID)+`}`)
 				return
@@ -200,8 +199,8 @@ func TestForgottenWith400(t *testing.T) {
 	}
 }
 
-// TestBegunAnew holds that requests name session and revision also after a server that had
-// forgotten the session gives the same one again, or none any more.
+// TestBegunAnew checks the session and revision in requests after a session was forgotten. The server may give the same
+// session id again, or none.
 func TestBegunAnew(t *testing.T) {
 	for _, again := range []string{"first", ""} {
 		t.Run("gives "+again, func(t *testing.T) { beginAnew(t, again) })
@@ -254,14 +253,14 @@ func beginAnew(t *testing.T, again string) {
 	}
 }
 
-// TestNoticeStream holds that the first call waits for the stream on which the
-// server may ask, and that a stream which broke for good is told.
+// TestNoticeStream checks that the first call waits for the stream on which the server may ask, and that the final loss
+// of a stream is reported.
 func TestNoticeStream(t *testing.T) {
 	var opened, early atomic.Bool
 	release := make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
-			if opened.Load() { // it is not opened a second time
+			if opened.Load() { // the second request for the stream is refused
 				w.WriteHeader(http.StatusMethodNotAllowed)
 				return
 			}
@@ -311,7 +310,7 @@ func TestNoticeStream(t *testing.T) {
 	}
 }
 
-// TestSettings holds how settings and the log level reach a server in both eras.
+// TestSettings checks how the settings and the log level reach a server in both eras.
 func TestSettings(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]string{}

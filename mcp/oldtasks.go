@@ -14,7 +14,8 @@ import (
 // oldTaskTTL is how long a server of revision 2025-11-25 is asked to keep a task.
 const oldTaskTTL = 24 * time.Hour
 
-// The values of taskSupport of a tool (2025-11-25, tasks, "Tool-Level Negotiation") that a client acts on.
+// taskRequired is the only value of a tool's taskSupport on which the client acts (2025-11-25, tasks, "Tool-Level
+// Negotiation").
 const taskRequired = "required"
 
 // hasOldTasks reports whether the server augments tool calls with tasks as in revision 2025-11-25. That experimental

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReadMirrored holds where x-mcp-header may stand (2026-07-28, tools).
+// TestReadMirrored checks at which places of a schema x-mcp-header is allowed (2026-07-28, tools).
 func TestReadMirrored(t *testing.T) {
 	tests := map[string]struct {
 		schema string

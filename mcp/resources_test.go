@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestServedResources lists and reads what a server offers, in both eras.
+// TestServedResources lists and reads the resources of a server in both eras.
 func TestServedResources(t *testing.T) {
 	for era, cfg := range map[string]mcp.ServerConfig{"legacy": {NoModern: true}, "modern": {NoLegacy: true}} {
 		cfg.Resources = []mcp.ServerResource{{URI: "test://a", Name: "a", MimeType: "text/plain", Text: "abc"}}

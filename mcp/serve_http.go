@@ -36,6 +36,10 @@ type HTTPConfig struct {
 	Strict bool
 	// SessionIdle is the time after which an unused legacy session may end. If 0, it never ends for that reason.
 	SessionIdle time.Duration
+	// Sessionless answers legacy requests that name no session, because some clients do not send their session back.
+	// The client of such a request cannot be asked, cancel it, or subscribe. The caller must know in another way who
+	// the client is.
+	Sessionless bool
 }
 
 func (c HTTPConfig) withDefaults() HTTPConfig {
@@ -232,6 +236,10 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		a.finish(nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %s", m.Method), false)
 		return
 	}
+	if h.cfg.Sessionless && r.Header.Get("Mcp-Session-Id") == "" {
+		h.single(w, r, m)
+		return
+	}
 	s := h.session(w, r)
 	if s == nil {
 		return
@@ -261,9 +269,37 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	}
 	defer s.cancel(m.ID)
 	c := &serverConn{s: h.s, version: LatestLegacy, parent: s.serverConn, notify: a.notice, ask: s.asking(a.request),
-		left: func() bool {
-			return r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), tenon.ErrClosing)
-		}}
+		left: leaves(r)}
+	result, err := c.handle(ctx, &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
+	a.finish(result, err, false)
+}
+
+// leaves returns a function that reports whether the client of a request has dropped its connection.
+func leaves(r *http.Request) func() bool {
+	return func() bool {
+		return r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), tenon.ErrClosing)
+	}
+}
+
+// single handles a legacy message without a session. As in a session, a dropped connection does not cancel the request.
+func (h *httpServer) single(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	if !m.IsRequest() {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	a := &answer{w: w, id: m.ID}
+	if m.Method == "resources/subscribe" {
+		a.finish(nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a subscription needs the session that initialize "+
+			"began; send it in the header Mcp-Session-Id"), false)
+		return
+	}
+	version := r.Header.Get("MCP-Protocol-Version")
+	if !IsLegacy(version) {
+		version = LatestLegacy
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	c := &serverConn{s: h.s, version: version, id: ClientID{Protocol: version}, notify: a.notice, left: leaves(r)}
 	result, err := c.handle(ctx, &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
 	a.finish(result, err, false)
 }

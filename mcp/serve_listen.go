@@ -48,7 +48,7 @@ func (s *Server) agreed(filter []byte, uris []string) []byte {
 		b = member(b, "resourceSubscriptions", append(list, ']'))
 	}
 	if ids := rawjson.Field(filter, "taskIds"); len(ids) > 0 && ids[0] == '[' &&
-		slices.Contains(s.cfg.Extensions, ExtensionTasks) {
+		slices.Contains(s.cfg.Extensions, ExtensionTasks) && !s.cfg.QuietTasks {
 		b = member(b, "taskIds", ids)
 	}
 	return append(b, '}')

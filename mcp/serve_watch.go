@@ -83,9 +83,12 @@ func (c *serverConn) unwatch(params []byte) []byte {
 // end ends the subscriptions of a connection that is gone.
 func (c *serverConn) end() {
 	c.mu.Lock()
-	watched := c.watched
+	watched, id := c.watched, c.id
 	c.watched, c.gone = nil, true
 	c.mu.Unlock()
+	if id.Protocol != "" && c.s.cfg.Left != nil {
+		c.s.cfg.Left(id)
+	}
 	for _, stop := range watched {
 		stop()
 	}

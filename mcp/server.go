@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
@@ -45,9 +46,11 @@ type ToolRequest struct {
 	Task         json.RawMessage // the requested task (2025-11-25); nil if none is requested
 	// LogLevel is the minimum level of the log messages that the caller wants, or "" if it named none.
 	LogLevel string
-	notify   func(method string, params []byte)
-	ask      AskFunc
-	left     func() bool
+	// Client is how the caller names itself.
+	Client ClientID
+	notify func(method string, params []byte)
+	ask    AskFunc
+	left   func() bool
 }
 
 // IsGone reports whether the caller has left, so that it will not receive the response. In the legacy era over HTTP
@@ -116,6 +119,9 @@ type ServerConfig struct {
 	// Observe is called with every request and notification before it is handled. Its error becomes the answer. Tests
 	// inject faults here. It may be nil.
 	Observe func(ctx context.Context, method string, params []byte) error
+	// Joined is called when a legacy client has initialized, and Left when its connection or session has ended. Seen is
+	// called before every other request, in both eras. They must not block, and may be nil.
+	Joined, Seen, Left func(ClientID)
 	// Watch begins to watch a resource for a client; see [Server.ResourceUpdated]. If nil, resources cannot be
 	// watched.
 	Watch WatchFunc
@@ -130,6 +136,8 @@ type ServerConfig struct {
 	// none.
 	Extensions []string
 	Extra      ExtraFunc
+	// QuietTasks says that changes of tasks are not announced, so that subscriptions to tasks are not accepted.
+	QuietTasks bool
 	// Completions declares completions. Offers handles them (completion/complete).
 	Completions bool
 	// OldTasks declares tasks of revision 2025-11-25 to legacy clients. Extra handles their methods, too.
@@ -166,7 +174,8 @@ type ExtraFunc func(ctx context.Context, method string, params, meta json.RawMes
 // Server handles MCP requests in both eras. All state about clients belongs to connections, so one Server serves any
 // number of connections at once. Its tools can be replaced while it runs.
 type Server struct {
-	cfg ServerConfig
+	cfg          ServerConfig
+	instructions atomic.Pointer[string]
 
 	mu     sync.Mutex
 	tools  []ServerTool
@@ -180,8 +189,12 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, conns: map[*serverConn]bool{}}
+	s.SetInstructions(cfg.Instructions)
 	return s, s.SetTools(cfg.Tools)
 }
+
+// SetInstructions replaces the instructions for clients that connect or discover from now on.
+func (s *Server) SetInstructions(text string) { s.instructions.Store(&text) }
 
 // SetTools replaces the tools and notifies the subscribers.
 func (s *Server) SetTools(tools []ServerTool) error {
@@ -213,6 +226,7 @@ type serverConn struct {
 	mu      sync.Mutex
 	version string            // legacy: the agreed revision
 	can     json.RawMessage   // legacy: the capabilities that the client declared
+	id      ClientID          // legacy: how the client named itself; without Protocol before initialize
 	level   string            // legacy: the minimum level of the log messages that the client wants
 	watched map[string]func() // legacy: watched resources → the functions that end the watches
 	gone    bool              // the client is gone
@@ -345,6 +359,9 @@ func (c *serverConn) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, er
 
 // legacy handles a request of the legacy era.
 func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte) ([]byte, error) {
+	if r.Method != "initialize" {
+		c.seen(c.named())
+	}
 	switch r.Method {
 	case "initialize":
 		version := rawjson.String(rawjson.Field(r.Params, "protocolVersion"))
@@ -354,6 +371,7 @@ func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte
 		c.mu.Lock()
 		c.version, c.can = version, append(json.RawMessage(nil), rawjson.Field(r.Params, "capabilities")...)
 		c.mu.Unlock()
+		c.name(clientID(rawjson.Field(r.Params, "clientInfo"), version))
 		b := text([]byte{'{'}, "protocolVersion", version)
 		return append(c.s.describe(b, "serverInfo"), '}'), nil
 	case "ping":
@@ -378,6 +396,7 @@ func (c *serverConn) modern(ctx context.Context, r *jsonrpc.Request, meta []byte
 	if v := rawjson.Field(meta, metaCapabilities); len(v) == 0 || v[0] != '{' {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "_meta names no %s", metaCapabilities)
 	}
+	c.seen(clientID(rawjson.Field(meta, metaClient), Modern))
 	switch r.Method {
 	case "server/discover":
 		b := member([]byte(`{"resultType":"complete",`+c.s.caching()), "supportedVersions", c.s.versions())
@@ -437,8 +456,8 @@ func (s *Server) describe(b []byte, info string) []byte {
 	} else {
 		b = member(b, "_meta", append(member([]byte{'{'}, metaServer, id), '}'))
 	}
-	if s.cfg.Instructions != "" {
-		b = text(b, "instructions", s.cfg.Instructions)
+	if about := *s.instructions.Load(); about != "" {
+		b = text(b, "instructions", about)
 	}
 	return b
 }

@@ -115,7 +115,9 @@ func (c *serverConn) toolRequest(r *jsonrpc.Request, meta []byte, modern bool) *
 	}
 	t.Capabilities = rawjson.Field(meta, metaCapabilities)
 	t.LogLevel = rawjson.String(rawjson.Field(meta, metaLogLevel))
+	t.Client = clientID(rawjson.Field(meta, metaClient), Modern)
 	if !modern {
+		t.Client = c.named()
 		s := c.session()
 		s.mu.Lock()
 		t.Capabilities, t.LogLevel = slices.Clone(s.can), s.level

@@ -15,7 +15,7 @@ import (
 // on a subscription that names the task), but need not. So the client polls the task as well.
 type taskNotices struct {
 	mu      sync.Mutex
-	waiting map[string][]chan struct{} // by the id of the task
+	waiting map[string][]chan struct{} // keyed by the id of the task
 	subs    map[string]string          // id of a subscription → id of its task
 	refused bool                       // the server has no subscriptions
 }

@@ -27,7 +27,7 @@ const (
 	slowPoll     = 5 * time.Second
 	quickestPoll = 20 * time.Millisecond
 	slowestPoll  = time.Minute
-	ttlGrace     = time.Minute // in addition to the ttl, for differences of clocks and slow responses
+	ttlGrace     = time.Minute // added to the ttl, for differences of clocks and slow responses
 	pollTries    = 5           // failed requests in a row
 	cancelTime   = 700 * time.Millisecond
 	maxTaskID    = 1024

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestRuleTimeoutReplacesRequestTimeout calls a tool that takes longer than the server's request timeout. A rule's
-// longer timeout applies instead of it, and without a rule the call ends.
+// TestRuleTimeoutReplacesRequestTimeout calls a tool that takes longer than the server's request timeout. With a rule's
+// longer timeout, the call succeeds. Without a rule, it times out.
 func TestRuleTimeoutReplacesRequestTimeout(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	for _, x := range []struct {

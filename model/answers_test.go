@@ -7,15 +7,15 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// answerOf sends a request on a wire and returns the answer to it.
+// answerOf sends a request in a wire format and returns the parsed answer.
 func answerOf(t *testing.T, wire string, r reply) (answered, error) {
 	t.Helper()
 	p := &provider{replies: []reply{r}}
 	return generate(t.Context(), open(t, wire, "http://localhost", p.env()), question)
 }
 
-// TestRefusedCalls checks that a call that the provider could not parse is an answer with reason bad_call, so that the
-// agent asks again.
+// TestRefusedCalls checks the answer if the provider could not parse the model's call. It has the stop reason bad_call,
+// so that the agent asks the model again.
 func TestRefusedCalls(t *testing.T) {
 	const object = `{"error":{"message":"Failed to call a function. Please adjust your prompt.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=get{\"a\": 1}</function>"}}`
 	const text = `data: {"choices":[{"index":0,"delta":{"content":"I look. "}}]}` + "\n\n"
@@ -46,7 +46,7 @@ func TestRefusedCalls(t *testing.T) {
 	}
 }
 
-// TestUnusualAnswers checks streams and documents that differ from the wire's form.
+// TestUnusualAnswers checks streams and documents that differ from the documented form.
 func TestUnusualAnswers(t *testing.T) {
 	json := map[string]string{"Content-Type": "application/json; charset=utf-8"}
 	for name, tt := range map[string]struct {

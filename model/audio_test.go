@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// TestAudioInAResult checks that audio is sent in the best form of each wire.
+// TestAudioInAResult checks that audio is sent in the best form that each wire format has.
 func TestAudioInAResult(t *testing.T) {
 	t.Run("HD-US3.3 inline for Gemini, a note with type, size and artifact for Anthropic", func(t *testing.T) {
 		req := &tenon.Request{Messages: []*tenon.Message{results(&tenon.ToolResult{ID: "c1", Content: []tenon.Content{

@@ -102,6 +102,20 @@ func unauthorized(ctx context.Context, err error) *Failure {
 
 // Vertex returns the address and the path of a model of Vertex AI. Errors: config, auth_required.
 func (c *Client) Vertex(ctx context.Context, publisher, method string) (base, path string, err error) {
+	base, parent, err := c.VertexParent(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	path = "/publishers/" + publisher + "/models/" + url.PathEscape(c.cfg.Model) + ":" + method
+	if parent != "" {
+		path = "/" + parent + path
+	}
+	return base, "/v1" + path, nil
+}
+
+// VertexParent returns the address of Vertex AI, and the location of the model as projects/PROJECT/locations/LOCATION.
+// The location is "" with a key of express mode, which implies its project. Errors: config, auth_required.
+func (c *Client) VertexParent(ctx context.Context) (base, parent string, err error) {
 	google := c.google
 	if google == nil { // with a key: only the environment is read
 		google = cloudtoken.NewGoogle(cloudtoken.Config{LookupEnv: c.env.LookupEnv})
@@ -113,7 +127,6 @@ func (c *Client) Vertex(ctx context.Context, publisher, method string) (base, pa
 	if c.cfg.BaseURL == c.provider.BaseURL {
 		base = "https://" + vertexHost(location)
 	}
-	path = "/publishers/" + publisher + "/models/" + url.PathEscape(c.cfg.Model) + ":" + method
 	project := c.cfg.Project
 	if project == "" && c.google != nil {
 		if project, err = google.Project(ctx); err != nil {
@@ -124,10 +137,10 @@ func (c *Client) Vertex(ctx context.Context, publisher, method string) (base, pa
 				"GOOGLE_CLOUD_PROJECT have none; set %s", c.Name(), c.cfg.key("project"))
 		}
 	}
-	if project != "" { // a key of express mode implies its project
-		path = "/projects/" + url.PathEscape(project) + "/locations/" + location + path
+	if project != "" {
+		parent = "projects/" + url.PathEscape(project) + "/locations/" + location
 	}
-	return base, "/v1" + path, nil
+	return base, parent, nil
 }
 
 // vertexHost returns the host of a location: global, a region, or one of the regions of several countries.

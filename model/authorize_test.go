@@ -18,7 +18,7 @@ import (
 	"github.com/tenonhq/tenon/model/openai"
 )
 
-// clouds answers requests for tokens and to models, and records addresses and authorizations.
+// clouds answers requests for tokens and requests to models. It records addresses and authorizations.
 type clouds struct {
 	seen    []string
 	bodies  []string
@@ -55,7 +55,7 @@ var cloudReplies = map[string]string{
 	"chat/completions": good,
 }
 
-// Test_MD10_Clouds checks addresses and tokens of Vertex AI and Azure, and that a refused token is fetched again once.
+// Test_MD10_Clouds checks the addresses and tokens for Vertex AI and Azure, and that a refused token is renewed once.
 func Test_MD10_Clouds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "adc.json")
 	data, err := json.Marshal(map[string]string{"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r"})
@@ -128,7 +128,7 @@ func Test_MD10_Clouds(t *testing.T) {
 	}
 }
 
-// Test_MD10_CloudKeys checks that keys of the configuration about clouds are refused where they have no effect.
+// Test_MD10_CloudKeys checks that configuration keys about clouds are refused where they have no effect.
 func Test_MD10_CloudKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  model.Config

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestImageData checks that only base64 data reaches a provider, in the form that providers take.
+// TestImageData checks that only valid base64 data reaches a provider, in the variant of base64 that providers accept.
 func TestImageData(t *testing.T) {
 	for _, tt := range []struct {
 		name, data, want string

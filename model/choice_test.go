@@ -14,7 +14,8 @@ import (
 	"github.com/tenonhq/tenon/model/openai"
 )
 
-// TestChoiceOfTools: a choice of several tools has the form of each wire, or only these tools are offered.
+// TestChoiceOfTools checks a tool choice that names several tools. It is sent in the form of the wire format. If the
+// format has none, only these tools are offered.
 func TestChoiceOfTools(t *testing.T) {
 	openAI := model.Config{Provider: "openai", Model: "gpt-5"}
 	for _, c := range []struct {
@@ -55,7 +56,8 @@ func TestChoiceOfTools(t *testing.T) {
 	}
 }
 
-// TestOffer: MD-9, found tools stay in a request with a list of tools, because results name them.
+// TestOffer checks MD-9: found tools stay in a request with a restricted list of tools, because earlier results name
+// them.
 func TestOffer(t *testing.T) {
 	req := &tenon.Request{Tools: []tenon.Tool{{Name: "a"}, {Name: "find"}, {Name: "b"}, {Name: "found"}}, Deferred: 1,
 		Finder: "find", ToolChoice: "auto:a"}
@@ -72,7 +74,8 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestSystemMessages: an instruction in mid-conversation keeps its place, as a system message where the wire has them.
+// TestSystemMessages checks that an instruction within a conversation keeps its position. It is a system message if the
+// wire format permits one there.
 func TestSystemMessages(t *testing.T) {
 	for _, c := range []struct {
 		name, wire string
@@ -99,7 +102,8 @@ func TestSystemMessages(t *testing.T) {
 	}
 }
 
-// TestObjectMode: MD-9, a request for any object has the JSON mode also of servers that enforce no schema, without tools.
+// TestObjectMode checks MD-9: a request for any JSON object uses the JSON mode of the server, even if the server cannot
+// enforce a schema. The request has no tools.
 func TestObjectMode(t *testing.T) {
 	no := false
 	for name, c := range map[string]struct {
@@ -122,7 +126,7 @@ func TestObjectMode(t *testing.T) {
 	}
 }
 
-// TestLogprobs: MD-9, the probabilities of tokens are read from each wire that has them.
+// TestLogprobs checks MD-9: the probabilities of tokens are decoded from each wire format that has them.
 func TestLogprobs(t *testing.T) {
 	a := tenon.TokenProb{Token: "a", Logprob: -0.5}
 	half := tenon.TokenProb{Token: "\\xe2", Logprob: -1, Bytes: []byte{0xe2}}

@@ -12,7 +12,7 @@ import (
 // can send a long list with each chunk, and the journal keeps the citations of every turn.
 const (
 	maxCitations = 256
-	maxCited     = 1 << 10 // bytes of a title or a file
+	maxCited     = 1 << 10 // maximum size of a title or a file name
 	maxQuote     = 2 << 10 // bytes of a passage
 	maxURL       = 4 << 10 // bytes; a longer address is dropped, because a part of one leads elsewhere
 )

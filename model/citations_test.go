@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,10 +17,10 @@ import (
 	"github.com/tenonhq/tenon/model/gemini"
 )
 
-// streamOf returns an answer of events.
+// streamOf returns a streamed answer with the events.
 func streamOf(events ...string) string { return "data: " + strings.Join(events, "\n\ndata: ") + "\n\n" }
 
-// answerTo parses a stream with the adapter of a wire.
+// answerTo parses a stream with the adapter of a wire format.
 func answerTo(t *testing.T, wire, stream string) answered {
 	t.Helper()
 	a, err := generate(t.Context(), open(t, wire, "http://localhost",
@@ -93,7 +94,8 @@ func TestCitations(t *testing.T) {
 	}
 }
 
-// TestCitationBounds holds that long lists and long texts of a provider do not reach the journal whole.
+// TestCitationBounds checks that long lists and texts in citations of a provider are truncated before they reach the
+// journal.
 func TestCitationBounds(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	var events []string
@@ -136,7 +138,7 @@ func TestSources(t *testing.T) {
 	})
 }
 
-// TestRecordedCitations reads the citations of recorded answers.
+// TestRecordedCitations checks the citations in recorded answers.
 func TestRecordedCitations(t *testing.T) {
 	want := map[string]int{
 		"vercel-ai/anthropic/anthropic-web-search-tool.1.chunks.txt#0":           1,
@@ -184,8 +186,8 @@ func TestGeneratedMedia(t *testing.T) {
 	end := `{"type":"response.completed","response":{"id":"r","status":"completed"}}`
 	for name, c := range map[string]struct {
 		wire, stream string
-		want         string // type MIME bytes, for each part that is not text
-		echo         string // of the next request; "" if the media are not sent back
+		want         string // "type MIME bytes" for each part that is not a text
+		echo         string // part of the next request; "" if the media are not sent back
 	}{
 		"MD-4_image_gemini": {"gemini", streamOf(`{"candidates":[{"content":{"parts":[{"text":"Here: "},{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"},"thoughtSignature":"c2ln"}]},"finishReason":"STOP"}]}`),
 			"image image/png 70", `{"text":"Here: "},{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"},"thoughtSignature":"c2ln"}`},
@@ -193,7 +195,13 @@ func TestGeneratedMedia(t *testing.T) {
 			"image image/png 70", `{"type":"image_generation_call","id":"ig_1","status":"completed","output_format":"png","result":"` + pixel + `","size":"1x1"}`},
 		"MD-4_image_OpenRouter": {"chat", streamOf(`{"choices":[{"index":0,"delta":{"content":"","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,`+pixel+`"}}]}}]}`,
 			`{"choices":[{"index":0,"delta":{"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,`+pixel+`"}}]},"finish_reason":"stop"}]}`, "[DONE]"),
-			"image image/png 70", `{"role":"assistant","content":"[generated image/png, 70 bytes]"}`},
+			"image image/png 70", `{"role":"assistant","content":"","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + pixel + `"}}]}`},
+		"MD-4_image_and_text_OpenRouter": {"chat", streamOf(`{"choices":[{"index":0,"delta":{"content":"Here.","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,`+pixel+`"}}]},"finish_reason":"stop"}]}`, "[DONE]"),
+			"image image/png 70", `{"role":"assistant","content":"Here.","images":[{`},
+		"MD-4_audio_id": {"chat", streamOf(fmt.Sprintf(`{"choices":[{"index":0,"delta":{"audio":{"id":"audio_1","expires_at":%d,"transcript":"Hi","data":"UklGRiQAAABXQVZFZm10IBAAAAABAAEA"}},"finish_reason":"stop"}]}`, time.Now().Add(time.Hour).Unix()), "[DONE]"),
+			"file audio/wave 24", `{"role":"assistant","audio":{"id":"audio_1"}}`},
+		"MD-4_audio_id_expired": {"chat", streamOf(fmt.Sprintf(`{"choices":[{"index":0,"delta":{"audio":{"id":"audio_1","expires_at":%d,"transcript":"Hi","data":"UklGRiQAAABXQVZFZm10IBAAAAABAAEA"}},"finish_reason":"stop"}]}`, time.Now().Add(-time.Hour).Unix()), "[DONE]"),
+			"file audio/wave 24", `{"role":"assistant","content":"Hi"}`},
 		"MD-4_audio_chat": {"chat", streamOf(`{"choices":[{"index":0,"delta":{"audio":{"id":"audio_1","transcript":"Hel"}}}]}`, `{"choices":[{"index":0,"delta":{"audio":{"data":"UklGRiQAAABXQVZF"}}}]}`,
 			`{"choices":[{"index":0,"delta":{"audio":{"transcript":"lo","data":"Zm10IBAAAAABAAEA"}},"finish_reason":"stop"}]}`, "[DONE]"),
 			"file audio/wave 24", `{"role":"assistant","content":"Hello"}`},
@@ -248,7 +256,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestMediaOfOtherModels holds that no wire sends the media of another model as an assistant's, which providers refuse.
+// TestMediaOfOtherModels checks that media that another model has generated are not sent as part of an assistant
+// message, because providers refuse this.
 func TestMediaOfOtherModels(t *testing.T) {
 	made := &tenon.Message{Role: tenon.RoleAssistant, By: "gemini/image", Parts: []tenon.Part{{Type: tenon.PartImage, MimeType: "image/png", Data: pixel,
 		Wire: "gemini", Raw: json.RawMessage(`{"inlineData":{"mimeType":"image/png","data":""}}`)}}}

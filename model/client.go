@@ -23,7 +23,7 @@ import (
 
 // The limits of one answer. Compressed bodies are counted after decompression.
 const (
-	maxEvent     = 16 << 20 // bytes of one event of a stream
+	maxEvent     = 16 << 20 // maximum size of one event of a stream
 	maxAnswer    = 64 << 20 // bytes of one stream
 	maxErrorBody = 64 << 10
 	maxTimeouts  = 10 // the maximum duration of a whole answer, as a multiple of the timeout
@@ -72,7 +72,7 @@ type Client struct {
 	env      Env
 	http     *http.Client
 	key      atomic.Pointer[tenon.Secret] // the current key, which [Env.Key] renews
-	tokens   *cloudtoken.Source           // nil without tokens of a cloud
+	tokens   *cloudtoken.Source           // source of tokens of a cloud; nil if none is needed
 	google   *cloudtoken.Google           // nil for other clouds
 }
 
@@ -147,7 +147,7 @@ func (c *Client) Generate(ctx context.Context, x Exchange) iter.Seq2[tenon.Delta
 				delivered, stopped = true, !yield(d, nil)
 				return !stopped
 			})
-			if stopped { // a parser may have reported another failure after the stop
+			if stopped { // stopped by the caller, so a failure after that does not matter
 				return
 			}
 			if f == nil {
@@ -320,7 +320,7 @@ func (c *Client) connection(ctx context.Context, w *watch, err error) *Failure {
 	if errors.As(err, &ue) {
 		err = ue.Err
 	}
-	var own *tenon.Error // from a transport of tenon, such as a cassette that does not match
+	var own *tenon.Error // the error comes from a transport of tenon, such as a cassette that does not match
 	if errors.As(err, &own) {
 		return &Failure{Code: own.Code, Message: own.Message, Err: own}
 	}

@@ -19,13 +19,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/openai"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// reply is one scripted HTTP answer.
+// reply is a scripted HTTP response.
 type reply struct {
 	status int
 	header map[string]string
@@ -34,7 +35,7 @@ type reply struct {
 	err    error
 }
 
-// provider answers a sequence of requests and records the pauses.
+// provider returns a sequence of responses and records the pauses between the requests.
 type provider struct {
 	replies []reply
 	asked   int
@@ -96,7 +97,7 @@ func chat(t *testing.T, p *provider, change func(*model.Config)) tenon.Model {
 	return m
 }
 
-// TestRetryPolicy checks the retry policy in section 8 of the reference.
+// TestRetryPolicy checks the retry policy in section 8 of the reference about models.
 func TestRetryPolicy(t *testing.T) {
 	ms := time.Millisecond
 	object := func(typ, msg string) string {
@@ -104,7 +105,7 @@ func TestRetryPolicy(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		replies []reply
-		want    string // "fine", or a part of the error
+		want    string // the text "fine", or a part of the error
 		code    tenon.Code
 		slept   []time.Duration
 	}{
@@ -234,7 +235,7 @@ func TestMissingKey(t *testing.T) {
 	}
 }
 
-// slow is a body that pauses between its pieces.
+// slow is a response body that pauses between its pieces.
 type slow struct {
 	pieces []string
 	pause  time.Duration
@@ -353,9 +354,7 @@ func TestDeltasAreNotHeldBack(t *testing.T) {
 // TestBodiesAreBounded checks that an endless body, compressed or not, is an error and does not
 // exhaust memory.
 func TestBodiesAreBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("moves 64 MiB")
-	}
+	longtest.Skip(t)
 	var sent atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

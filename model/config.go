@@ -23,6 +23,8 @@ const (
 type Config struct {
 	// Name is the key of the entry, for messages such as "set models.NAME.api_key".
 	Name string `yaml:"-"`
+	// ToolSecrets are the secrets in Tools, which are masked wherever they appear.
+	ToolSecrets []tenon.Secret `yaml:"-"`
 
 	// The provider of the model.
 	Provider string `yaml:"provider" enum:"anthropic,openai,gemini,ollama,openai-compatible,llamacpp,lmstudio,vllm,openrouter,groq,mistral,deepseek,xai,bedrock,vertex,script"`
@@ -98,11 +100,16 @@ type Config struct {
 	// File of steps for provider script, as in `--model script:FILE`.
 	Path string `yaml:"path"`
 	// Tools that the provider runs itself: web_search, web_fetch, file_search, code_execution and
-	// image_generation, with their settings in the provider's words, as far as the API has them. An entry with a
-	// type is sent as it is, such as `{type: mcp, server_label: NAME, server_url: URL}`. A rule about `tool.server
-	// == "provider"` can forbid them. Nobody can be asked about a single call, so a tool for which the rules ask
-	// is not offered.
+	// image_generation, with their settings in the provider's words, as far as the API has them. `{mcp: URL, token:
+	// TOKEN, allowed_tools: [NAME]}` is an MCP server that the provider calls (responses, anthropic and gemini). An
+	// entry with a type is sent as it is. A rule about `tool.server == "provider"` can forbid them. A tool for which
+	// the rules ask is not offered, because nobody can be asked about a single call, except for MCP servers with
+	// OpenAI's responses: there the rules decide about each call. ${VARIABLE} and ${secret:NAME} are replaced.
 	Tools json.RawMessage `yaml:"tools" default:"{}"`
+	// When images, PDF documents, sounds and videos of a conversation are uploaded to the provider once, instead of
+	// being sent with each request: auto (if the request would be too large), always (from 256 KiB on) or never.
+	// anthropic, openai and gemini store files. tenon deletes them when the process ends, or after a day.
+	Uploads string `yaml:"uploads" enum:"auto,always,never" default:"auto"`
 	// Additional members of each request, such as the grammar of a local server. Objects and lists
 	// are merged with the objects and lists of tenon. Members that tenon sets itself are not allowed.
 	Extra json.RawMessage `yaml:"extra" default:"{}"`
@@ -114,6 +121,13 @@ type Config struct {
 	// Differences of a server from the entry of its provider in the table.
 	Quirks QuirkConfig `yaml:"quirks"`
 }
+
+// The values of [Config.Uploads].
+const (
+	UploadAuto   = "auto"
+	UploadAlways = "always"
+	UploadNever  = "never"
+)
 
 // The values of [Config.API].
 const (
@@ -168,6 +182,9 @@ func (c Config) Check() error {
 	case c.Price != nil && c.Price.bad() != "":
 		return bad("price", "%s", c.Price.bad())
 	case p.Wire == WireScript:
+		if err := c.checkHosted(); err != nil {
+			return bad("tools", "%w", err)
+		}
 		return nil
 	case c.API != "" && p.Wire != WireChat:
 		return bad("api", "provider %s has only one API", c.Provider)
@@ -201,6 +218,15 @@ func (c Config) Check() error {
 	}
 	if key, err := c.checkSettings(); key != "" {
 		return bad(key, "%w", err)
+	}
+	switch c.Uploads {
+	case "", UploadAuto, UploadNever:
+	case UploadAlways:
+		if !c.HasFiles() {
+			return bad("uploads", "provider %s stores no files for requests", c.Provider)
+		}
+	default:
+		return bad("uploads", "'%s' is not one of auto, always, never", tenon.Visible(c.Uploads))
 	}
 	switch c.ToolMode {
 	case "", ToolsAuto, ToolsNative, ToolsReact, ToolsNone:

@@ -99,6 +99,15 @@ func AudioOf(c tenon.Content) (mimeType, data string, ok bool) {
 	return strings.ToLower(c.MimeType), data, ok
 }
 
+// VideoOf returns the MIME type and the base64 data of a video of a user message.
+func VideoOf(c tenon.Content) (mimeType, data string, ok bool) {
+	if c.Type != tenon.ContentResource || c.Data == "" || !strings.HasPrefix(strings.ToLower(c.MimeType), "video/") {
+		return "", "", false
+	}
+	data, ok = base64Of(c.Data)
+	return strings.ToLower(c.MimeType), data, ok
+}
+
 // base64Of returns base64 data in the form that providers accept: with padding and without line breaks. ok is false if
 // the text is not base64. Such a block must not be sent: the provider would refuse the whole request, and each later
 // request of the session.
@@ -137,6 +146,41 @@ func ResultText(r *tenon.ToolResult) string {
 		return EmptyResult
 	}
 	return s
+}
+
+// FailureText returns the text of a result for APIs that have no error flag. After a failed call, it begins with
+// "Error".
+func FailureText(r *tenon.ToolResult, text string) string {
+	if r.IsError && !strings.HasPrefix(text, "Error") {
+		return "Error: " + text
+	}
+	return text
+}
+
+// SplitResult returns a tool result for APIs whose results are texts: its text, and the blocks that only a user message
+// can contain, which follows the result. takes returns such a block in the form of the user message. The text names it.
+func SplitResult(r *tenon.ToolResult, takes func(tenon.Content) (tenon.Content, bool)) (string, []tenon.Content) {
+	var later []tenon.Content
+	texts := make([]string, 0, len(r.Content))
+	for _, c := range r.Content {
+		out, ok := takes(c)
+		if !ok {
+			texts = append(texts, Note(c))
+			continue
+		}
+		later = append(later, out)
+		name := string(out.Type)
+		if out.Type == tenon.ContentResource {
+			name += " " + Visible(out.URI)
+		}
+		texts = append(texts, fmt.Sprintf("[%s %s %d bytes, in the following user message]", name, out.MimeType,
+			Size(out.Data)))
+	}
+	text := strings.Join(texts, "\n")
+	if text == "" {
+		text = EmptyResult
+	}
+	return FailureText(r, text), later
 }
 
 // Visible escapes control characters and invisible characters in the text of a tool (\x1b, \u202e), because a model

@@ -20,7 +20,7 @@ func TestDistinctCalls(t *testing.T) {
 	}
 	text := tenon.Part{Type: tenon.PartText, Text: "a"}
 	for name, tt := range map[string]struct {
-		parts, want []tenon.Part // want nil means the message itself
+		parts, want []tenon.Part // if want is nil, the message stays the same
 	}{
 		"none":       {[]tenon.Part{text}, nil},
 		"differ":     {[]tenon.Part{call("a"), text, call("b")}, nil},

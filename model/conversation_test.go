@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// TestConversationsThatFork checks that conversations that share a prefix, grow, shrink and fork
-// are encoded correctly, also concurrently.
+// TestConversationsThatFork checks that conversations that share a beginning, grow, shrink and fork are encoded
+// correctly, also concurrently.
 func TestConversationsThatFork(t *testing.T) {
 	msgs := make([]*tenon.Message, 12)
 	for i := range msgs {

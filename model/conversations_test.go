@@ -13,14 +13,14 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// turn is a scripted answer of a provider, independent of the wire format.
+// turn is a scripted answer of a provider that is independent of the wire format.
 type turn struct {
 	text  string
 	calls [][3]string // id, name, arguments
 	stop  tenon.StopReason
 }
 
-// stream encodes the turn as in recordings of the wire.
+// stream encodes the turn in the form that recordings of the wire format have.
 func (x turn) stream(wire string) string {
 	var b strings.Builder
 	event := func(format string, args ...any) { fmt.Fprintf(&b, "data: "+format+"\n\n", args...) }
@@ -101,7 +101,7 @@ func (x turn) gemini(event func(string, ...any)) {
 	event(`{"candidates":[{"finishReason":%q}],"usageMetadata":{"promptTokenCount":11,"candidatesTokenCount":7}}`, word)
 }
 
-// sentRequest has the members that any of the wires has.
+// sentRequest has the members that occur in any of the wire formats.
 type sentRequest struct {
 	Messages []struct {
 		Role      string
@@ -133,7 +133,7 @@ type sentRequest struct {
 	}
 }
 
-// seen is the content of a request, independent of the wire: role, text, and the ids of calls and
+// seen returns the content of a request independently of the wire format: the role, the text, and the ids of calls and
 // results in order.
 func seen(t *testing.T, wire, body string) []string {
 	t.Helper()
@@ -191,7 +191,7 @@ func seen(t *testing.T, wire, body string) []string {
 	return out
 }
 
-// seenBlocks is the content of a message of Anthropic.
+// seenBlocks returns the content of a message of Anthropic.
 func seenBlocks(t *testing.T, role string, content json.RawMessage) (out []string) {
 	t.Helper()
 	var blocks []struct {
@@ -216,8 +216,8 @@ func seenBlocks(t *testing.T, role string, content json.RawMessage) (out []strin
 	return out
 }
 
-// Test_RA29_FiveConversations sends the same five conversations through every adapter. It also
-// shows RA-6 and RA-7: calls arrive in order with id, name and raw input.
+// Test_RA29_FiveConversations sends the same five conversations through every adapter. It also proves RA-6 and RA-7:
+// calls arrive in order with id, name and raw input.
 func Test_RA29_FiveConversations(t *testing.T) {
 	const weather = `{"location":"London","n":9007199254740993}`
 	call, two := [3]string{"c_1", "get_weather", weather}, [3]string{"c_2", "add", `{"a":2,"b":3}`}

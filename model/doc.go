@@ -3,8 +3,8 @@
 //
 // A [tenon.Model] sits between the engine's executor, which passes it a [tenon.Request], and a
 // provider's HTTP API. Package config fills [Config]. Package host selects the adapter by
-// [Provider.Wire] and calls its New(Config, Env). The adapters (model/anthropic, model/openai,
-// model/gemini, model/script) import this package; it imports none of them.
+// [Config.Wire] and calls its New(Config, Env). The adapters (model/anthropic, model/openai,
+// model/gemini, model/bedrock, model/ollama, model/script) import this package; it imports none of them.
 //
 // The package contains:
 //

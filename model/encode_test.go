@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// capture keeps the last request and returns a useless answer.
+// capture is a transport that records the last request and returns a useless answer.
 type capture struct {
 	body   []byte
 	header http.Header
@@ -30,7 +30,7 @@ func (c *capture) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 400, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"error":"no"}`)), Request: req}, nil
 }
 
-// send sends the request with the config and returns the bytes on the wire.
+// send sends the request with the configuration and returns the bytes of the HTTP request.
 func send(t testing.TB, wire string, cfg model.Config, req *tenon.Request) *capture {
 	t.Helper()
 	c := &capture{}
@@ -77,7 +77,8 @@ func results(rs ...*tenon.ToolResult) *tenon.Message {
 	return m
 }
 
-// Test_RA24_NativeBlocks checks that the exchange in the document is sent back in native blocks.
+// Test_RA24_NativeBlocks checks that the example conversation in the reference is sent in the native blocks of each
+// provider.
 func Test_RA24_NativeBlocks(t *testing.T) {
 	req := &tenon.Request{
 		System: "You are a helpful assistant.",
@@ -109,7 +110,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestContentMapping checks the mapping of tool results in section 1.
+// TestContentMapping checks the mapping of tool results in section 1 of the reference about models.
 func TestContentMapping(t *testing.T) {
 	png := tenon.Content{Type: "image", MimeType: "image/png", Data: "aGVsbG8="}
 	for name, c := range map[string]struct {
@@ -194,8 +195,8 @@ func TestAddressesAndHeaders(t *testing.T) {
 	}
 }
 
-// TestEchoOfReasoning checks that reasoning is sent back only to the servers in the table, in its
-// original member.
+// TestEchoOfReasoning checks that reasoning is sent back only to the servers in the table, in the member in which it
+// was received.
 func TestEchoOfReasoning(t *testing.T) {
 	thought := tenon.Part{Type: tenon.PartThinking, Text: "hm", Wire: "openai-chat", Raw: json.RawMessage(`{"reasoning_content":"hm","reasoning":"hm","reasoning_details":[1]}`)}
 	req := &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("q"), assistant(thought, text("a"))}}
@@ -212,7 +213,7 @@ func TestEchoOfReasoning(t *testing.T) {
 	}
 }
 
-// TestOddCallsGoBack checks that invalid calls are sent back in a form that providers accept.
+// TestOddCallsGoBack checks that invalid tool calls of the model are sent back in a form that providers accept.
 func TestOddCallsGoBack(t *testing.T) {
 	msg := assistant(text("  "), callPart("", "a", ``), callPart("x:1", "b", `[1]`),
 		tenon.Part{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: "c", Name: "c", Malformed: `{"x`}})

@@ -2,14 +2,14 @@ package model
 
 import "slices"
 
-// Servers returns the table of servers with differences.
+// Servers returns the table of the servers that differ from their provider's API.
 func Servers() []Server { return slices.Clone(servers[:]) }
 
 // MergeMembers merges the members of an object into an object without its closing brace.
 func MergeMembers(head, more []byte) []byte { return mergeMembers(head, more) }
 
-// SettingsOf returns the keys of models.NAME and the settings of questions that only some wires can express, each with
-// the member of each wire.
+// SettingsOf returns the keys of models.NAME and the settings of questions that only some wire formats can express. For
+// each, members has the member of the request in each wire format.
 func SettingsOf() (keys []string, members map[string]map[string]string) {
 	members = map[string]map[string]string{}
 	add := func(key, wire, member string) {

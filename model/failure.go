@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -179,6 +180,8 @@ func (c *Client) remedy(f *Failure) string {
 		return "check plan and billing at the provider"
 	case strings.Contains(f.Message, "on-demand throughput isn"):
 		return fmt.Sprintf("set %s to the id or ARN of an inference profile, such as us.MODEL", c.cfg.key("model"))
+	case c.misplaced(f) != "":
+		return c.misplaced(f)
 	case f.Code == tenon.CodeAuth && c.tokens != nil:
 		return "check that the credentials belong to the right account, and that it may use the model"
 	case f.Code == tenon.CodeAuth && c.provider.Own && c.cfg.APIKey.IsZero():
@@ -213,6 +216,8 @@ func (c *Client) remedy(f *Failure) string {
 		return "shorten the conversation or offer fewer tools"
 	case f.Code == tenon.CodeUnreachable && c.provider.Name == providerOllama:
 		return "start it with `ollama serve`, or check " + c.cfg.key("base_url")
+	case f.Code == tenon.CodeUnreachable && c.provider.Own && c.cfg.BaseURL == c.provider.BaseURL:
+		return "check the network and " + c.cfg.key("region") + ", because each region has its own address"
 	case f.Code == tenon.CodeUnreachable:
 		return "check the network and " + c.cfg.key("base_url")
 	case errors.Is(f.Err, errIdle):
@@ -221,6 +226,33 @@ func (c *Client) remedy(f *Failure) string {
 		return fmt.Sprintf("the provider asks for a pause of %s; try again then", f.Wait.Round(time.Second))
 	case f.Code == tenon.CodeRateLimited:
 		return "try again later"
+	}
+	return ""
+}
+
+// misplaced names the key with a wrong region, deployment or version of an API, if the provider's words tell which of
+// them is wrong. Otherwise it returns "". The wordings were written from knowledge of Azure OpenAI, Amazon Bedrock and
+// Vertex AI, without an opened source.
+func (c *Client) misplaced(f *Failure) string {
+	text := strings.ToLower(f.Type + " " + f.Message)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	}
+	switch {
+	case c.cfg.ResolvedQuirks().KeyHeader && has("api-version", "api version"): // Azure
+		return "correct the query ?api-version= of " + c.cfg.key("base_url")
+	case has("deploymentnotfound", "api deployment for this resource does not exist"):
+		if strings.Contains(c.cfg.BaseURL, "/deployments/") {
+			return "correct the name of the deployment in " + c.cfg.key("base_url")
+		}
+		return "set " + c.cfg.key("model") + " to the name of a deployment of this resource"
+	case has("model identifier is invalid", "model id is invalid"):
+		return fmt.Sprintf("check %s, and whether %s has it", c.cfg.key("model"), c.cfg.key("region"))
+	case has("user location is not supported", "unsupported region", "is not supported in this region",
+		"not available in this region"):
+		if c.provider.Own {
+			return "set " + c.cfg.key("region") + " to a region that has the model"
+		}
 	}
 	return ""
 }

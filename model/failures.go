@@ -38,6 +38,7 @@ const (
 	srcRouter    = "openrouter.ai/docs/api-reference/errors"
 	srcDeepSeek  = "api-docs.deepseek.com/quick_start/error_codes"
 	srcLiteLLM   = "BerriAI/litellm: exceptions of xAI"
+	srcZai       = "docs.z.ai/api-reference/api-code"
 	srcSpec      = "issue 21 of tenon: recorded answers"
 )
 
@@ -81,6 +82,11 @@ var wordings = []failureRow{
 	{"SGLang", 0, "", []string{"exceeds the maximum allowed input length"}, tooLarge, false, "", srcOpenCode},
 	{"Bedrock", 0, "", []string{"input is too long"}, tooLarge, false, "", srcAWS},
 	{"Bedrock", 0, "", []string{"too many input tokens"}, tooLarge, false, "", srcAWS},
+	{"Bedrock", 0, "", []string{"number of input tokens exceeds maximum length"}, tooLarge, false, "", srcOpenCode},
+	{"Cloudflare", 0, "", []string{"exceeded this model context window limit"}, tooLarge, false, "", srcOpenCode},
+	{"DeepInfra", 0, "", []string{"requested input length", "exceeds maximum input length"}, tooLarge, false, "",
+		srcOpenCode},
+	{"OpenCode", 0, "", []string{"too large for the model's configured input limit"}, tooLarge, false, "", srcOpenCode},
 	{"Perplexity", 0, "", []string{"length of all messages is too long"}, tooLarge, false, "", srcSymfony},
 	{"Perplexity", 0, "", []string{"user input tokens exceeds"}, tooLarge, false, "", srcSymfony},
 	{"Cohere", 0, "", []string{"total number of tokens in the prompt cannot exceed"}, tooLarge, false, "", srcOpenCode},
@@ -111,6 +117,7 @@ var wordings = []failureRow{
 	// The balance is used up. Providers report this with status 400, 402, 403 or 429.
 	{"Anthropic", 0, "", []string{"credit balance is too low"}, refused, false, KindQuota, srcAnthropic},
 	{"DeepSeek", 0, "", []string{"insufficient balance"}, refused, false, KindQuota, srcDeepSeek},
+	{"Z.ai", 0, "", []string{"account is in arrears"}, refused, false, KindQuota, srcZai},
 	{"OpenRouter", http.StatusPaymentRequired, "", []string{"credits"}, refused, false, KindQuota, srcRouter},
 	{"xAI", 0, "", []string{"used all available credits"}, refused, false, KindQuota, srcLiteLLM},
 }

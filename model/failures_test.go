@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// overflows are answers of providers to a conversation that is too long: status, body.
+// overflows are errors of providers about a conversation that is too long: status and body.
 var overflows = []struct {
 	name   string
 	status int
@@ -53,6 +53,10 @@ var overflows = []struct {
 	{"lm studio first", 400, `{"error":"Trying to keep the first 9000 tokens when context the overflows."}`},
 	{"bedrock", 400, `{"message":"Input is too long for requested model."}`},
 	{"bedrock tokens", 400, `{"message":"Too many input tokens. Max input tokens: 4096"}`},
+	{"bedrock nova", 0, `{"message":"The number of input tokens exceeds maximum length."}`},
+	{"cloudflare", 413, `{"error":{"message":"The estimated number of input and maximum output tokens (9000) exceeded this model context window limit (8192)."}}`},
+	{"deepinfra", 400, `{"error":{"message":"Requested input length 9000 exceeds maximum input length 8192"}}`},
+	{"opencode", 400, `{"error":{"message":"The request is too large for the model's configured input limit"}}`},
 	{"cohere", 400, `{"message":"too many tokens: total number of tokens in the prompt cannot exceed 4081"}`},
 	{"databricks", 400, `{"message":"5000 tokens in request more than max tokens allowed"}`},
 	{"github models", 413, `{"error":{"code":"tokens_limit_reached","message":"Request body too large for gpt-4o model. Max size: 8000 tokens."}}`},
@@ -70,7 +74,7 @@ var overflows = []struct {
 	{"no body", 413, ``},
 }
 
-// others are answers of other kinds: the code, the kind and whether a retry may help.
+// others are errors of other kinds, with the code, the kind, and whether a retry may help.
 var others = []struct {
 	name   string
 	status int
@@ -91,6 +95,7 @@ var others = []struct {
 	{"another key", 400, `{"error":"Invalid API key"}`, tenon.CodeAuth, KindAuth, false},
 	{"anthropic balance", 400, `{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, tenon.CodeModel, KindQuota, false},
 	{"deepseek balance", 402, `{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}`, tenon.CodeModel, KindQuota, false},
+	{"z.ai balance", 429, `{"error":{"code":"1113","message":"Your account is in arrears, please recharge and try again"}}`, tenon.CodeModel, KindQuota, false},
 	{"openrouter balance", 402, `{"error":{"code":402,"message":"This request requires more credits"}}`, tenon.CodeModel, KindQuota, false},
 	{"xai balance", 403, `{"code":"x","error":"Your team has used all available credits"}`, tenon.CodeModel, KindQuota, false},
 	{"openai quota", 429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, tenon.CodeModel, KindQuota, false},
@@ -128,7 +133,8 @@ var others = []struct {
 	{"another text", 418, `{"error":{"message":"I am a teapot"}}`, tenon.CodeModel, KindRefused, false},
 }
 
-// TestFailures checks that each row of the table has an answer, and that each answer has its meaning.
+// TestFailures checks that each row of the table of failures has an example, and that each example is classified
+// correctly.
 func TestFailures(t *testing.T) {
 	hit := map[*failureRow]bool{}
 	read := func(status int, body string) *Failure {
@@ -168,7 +174,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestFailureOfGateway checks that the error of the provider behind a gateway reaches the user.
+// TestFailureOfGateway checks that an error of the provider behind a model gateway reaches the user.
 func TestFailureOfGateway(t *testing.T) {
 	for i, tt := range []struct{ body, want string }{
 		{`{"error":{"code":400,"message":"Provider returned error","metadata":{"provider_name":"xAI","raw":"{\"code\":\"x\",\"error\":\"no such voice\"}"}}}`, "Provider returned error (xAI: no such voice)"},

@@ -19,8 +19,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// whole contains the events of a correct answer on each wire: a text in pieces, then two calls, the
-// second with its arguments in pieces.
+// whole has the events of a correct answer in each wire format: a text in pieces, then two calls, the second with its
+// arguments in pieces.
 var whole = map[string][]string{
 	"anthropic": {
 		`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","usage":{"input_tokens":17,"output_tokens":1}}}`,
@@ -74,6 +74,21 @@ var whole = map[string][]string{
 		`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{}}]},"index":0}]}`,
 		`{"candidates":[{"content":{"role":"model","parts":[]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":17,"candidatesTokenCount":9}}`,
 	},
+	"bedrock": {
+		`{"messageStart":{"role":"assistant"}}`,
+		`{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"Let me "}}}`,
+		`{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"look."}}}`,
+		`{"contentBlockStop":{"contentBlockIndex":0}}`,
+		`{"contentBlockStart":{"contentBlockIndex":1,"start":{"toolUse":{"toolUseId":"call_1","name":"look"}}}}`,
+		`{"contentBlockDelta":{"contentBlockIndex":1,"delta":{"toolUse":{"input":"{\"at\": 1}"}}}}`,
+		`{"contentBlockStop":{"contentBlockIndex":1}}`,
+		`{"contentBlockStart":{"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"call_2","name":"pay"}}}}`,
+		`{"contentBlockDelta":{"contentBlockIndex":2,"delta":{"toolUse":{"input":"{\"sum\": 1"}}}}`,
+		`{"contentBlockDelta":{"contentBlockIndex":2,"delta":{"toolUse":{"input":"00, \"to\": \"Ann\"}"}}}}`,
+		`{"contentBlockStop":{"contentBlockIndex":2}}`,
+		`{"messageStop":{"stopReason":"tool_use"}}`,
+		`{"metadata":{"usage":{"inputTokens":17,"outputTokens":9,"totalTokens":26}}}`,
+	},
 	"ollama": {
 		`{"model":"m","message":{"role":"assistant","content":"Let me "},"done":false}`,
 		`{"model":"m","message":{"role":"assistant","content":"look."},"done":false}`,
@@ -85,16 +100,25 @@ var whole = map[string][]string{
 
 // endMark is the number of events at the end of each wire's stream that mark the end. Without the
 // last of them, an answer may still be complete.
-var endMark = map[string]int{"anthropic": 1, "chat": 3, "responses": 1, "gemini": 1, "ollama": 1}
+var endMark = map[string]int{"anthropic": 1, "chat": 3, "responses": 1, "gemini": 1, "vertex": 1, "bedrock": 2, "ollama": 1}
 
-// fault is a kind of provider fault in an attempt.
+// wholeOf returns the events of a correct answer. Vertex AI has Gemini's format.
+func wholeOf(wire string) []string {
+	if wire == "vertex" {
+		wire = "gemini"
+	}
+	return whole[wire]
+}
+
+// fault is a kind of fault that a provider can have in an attempt.
 type fault struct {
 	name string
-	// make returns the response of the attempt. same means that the answer is correct although a
-	// part of it is missing in an undetectable way. Then only the calls are compared.
+	// make returns the response of the attempt. It returns same if the answer is still correct, although a part is
+	// missing whose loss cannot be detected. Then only the calls are compared.
 	make func(r *rand.Rand, wire string, events []string) (body io.Reader, header http.Header, status int)
 	same bool
 	lost bool
+	flip bool // a bit of a binary frame is wrong
 }
 
 func stream(events []string) io.Reader {
@@ -163,6 +187,12 @@ var faults = []fault{
 		b, _ := io.ReadAll(stream(events[:before(r, wire, events)]))
 		return bytes.NewReader(b[:r.IntN(len(b)+1)]), nil, 200
 	}},
+	{name: "a wrong bit", flip: true, make: func(r *rand.Rand, wire string, events []string) (io.Reader, http.Header, int) {
+		if wire != "bedrock" { // only frames have check sums
+			events = events[:before(r, wire, events)]
+		}
+		return stream(events), nil, 200
+	}},
 	{name: "connection reset", make: func(r *rand.Rand, wire string, events []string) (io.Reader, http.Header, int) {
 		return io.MultiReader(stream(events[:before(r, wire, events)]), reading(func([]byte) (int, error) { return 0, errors.New("connection reset by peer") })), nil, 200
 	}},
@@ -217,7 +247,7 @@ var faults = []fault{
 	}),
 	plainFault("index duplicated or gone", false, true, func(r *rand.Rand, wire string, events []string) []string {
 		i := r.IntN(len(events))
-		for _, k := range []string{`"index":`, `"output_index":`} {
+		for _, k := range []string{`"index":`, `"output_index":`, `"contentBlockIndex":`} {
 			events[i] = strings.Replace(events[i], k, []string{k + "0,\"x\":", k + "7,\"x\":", k + "-1,\"x\":", `"x":`}[r.IntN(4)], 1)
 		}
 		return events
@@ -332,9 +362,9 @@ func (u *unframed) Read(p []byte) (int, error) {
 func (f *faulty) RoundTrip(req *http.Request) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, req.Body)
 	f.made++
-	body, header, status := stream(whole[f.wire]), http.Header(nil), 200
+	body, header, status := stream(wholeOf(f.wire)), http.Header(nil), 200
 	if f.made <= f.attempts {
-		body, header, status = f.fault.make(f.r, f.wire, whole[f.wire])
+		body, header, status = f.fault.make(f.r, f.wire, wholeOf(f.wire))
 	}
 	if header == nil {
 		header = http.Header{"Content-Type": {"text/event-stream"}}
@@ -342,26 +372,32 @@ func (f *faulty) RoundTrip(req *http.Request) (*http.Response, error) {
 			header.Set("Content-Type", "application/x-ndjson")
 			body = &unframed{r: bufio.NewReader(body)}
 		}
+		if f.wire == "bedrock" {
+			header.Set("Content-Type", "application/vnd.amazon.eventstream")
+			body = &framed{r: bufio.NewReader(body), flip: f.made <= f.attempts && f.fault.flip, random: f.r}
+		}
 	}
 	return &http.Response{StatusCode: status, Header: header, Body: untilDone{body, req.Context()}, Request: req}, nil
 }
 
-// TestProviderFaults injects 500 seeded faults of providers. Each ends with a meaningful error, or
+// TestProviderFaults injects 700 seeded faults of providers in all framings: event streams, lines of JSON (Ollama) and
+// binary frames (Bedrock). Each ends with a meaningful error, or
 // with the correct answer after retries within the policy. A truncated answer is never accepted,
 // and no call has incomplete arguments.
 func TestProviderFaults(t *testing.T) {
 	args := map[string]string{"look": `{"at":1}`, "pay": `{"sum":100,"to":"Ann"}`}
-	wireNames := []string{"anthropic", "chat", "responses", "gemini", "ollama"}
+	wireNames := []string{"anthropic", "chat", "responses", "gemini", "ollama", "bedrock", "vertex"}
 	seen, ended := map[string]int{}, map[string]int{}
-	for seed := range uint64(500) {
+	for seed := range uint64(700) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		wire, f := wireNames[r.IntN(len(wireNames))], faults[int(seed)%len(faults)]
-		attempts := 1 + r.IntN(4) // 4 is more than the policy tries
+		attempts := 1 + r.IntN(4) // 4 is more than the retry policy allows
 		name := fmt.Sprintf("seed %d, %s, %s, %d times", seed, wire, f.name, attempts)
 		synctest.Test(t, func(t *testing.T) {
 			at := &faulty{r: r, wire: wire, fault: f, attempts: attempts}
 			retries := 2
-			m := adapter(t, wire, model.Config{Model: "m", BaseURL: "http://localhost/v1", APIKey: tenon.NewSecret("k"), Retries: &retries, Timeout: 5 * time.Second}, model.Env{Transport: at})
+			cfg := model.Config{Model: "m", BaseURL: "http://localhost/v1", APIKey: tenon.NewSecret("k"), Retries: &retries, Timeout: 5 * time.Second}
+			m := adapter(t, wire, cfg, model.Env{Transport: at, LookupEnv: func(string) (string, bool) { return "", false }})
 			start := time.Now()
 			a, err := generate(t.Context(), m, question)
 			if took := time.Since(start); took > 5*time.Minute {
@@ -404,7 +440,7 @@ func TestProviderFaults(t *testing.T) {
 	if ended["error"] < 100 || ended["answer"] < 100 {
 		t.Errorf("the seeds show too little: %v", ended)
 	}
-	for k, n := range seen { // such as a missing event in a format without sequence numbers
+	for k, n := range seen { // for example a missing event in a format without sequence numbers
 		t.Logf("%d× %s", n, k)
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// featured are the models whose features the page of providers lists: one for each provider and API.
+// featured are the models whose features the page about providers lists: one for each provider and API.
 var featured = []model.Config{
 	{Provider: "anthropic", Model: "claude-sonnet-4-5"}, {Provider: "openai", Model: "gpt-5"},
 	{Provider: "openai", API: model.APIResponses, Model: "gpt-5"}, {Provider: "gemini", Model: "gemini-3-pro"},
 	{Provider: "ollama", Model: "gpt-oss"}, {Provider: "ollama", API: model.APIOllama, Model: "gpt-oss"}, {Provider: "llamacpp", Model: "gpt-oss"}, {Provider: "lmstudio", Model: "gpt-oss"},
 	{Provider: "vllm", Model: "gpt-oss"}, {Provider: "openrouter", Model: "anthropic/claude-sonnet-4.5"},
 	{Provider: "groq", Model: "gpt-oss"}, {Provider: "mistral", Model: "mistral-large"},
-	{Provider: "deepseek", Model: "deepseek-chat"}, {Provider: "xai", Model: "grok-4"},
+	{Provider: "deepseek", Model: "deepseek-flash"}, {Provider: "xai", Model: "grok-4.3"},
 	{Provider: "bedrock", Model: "us.anthropic.claude-sonnet-4-5-20250929-v1:0"},
 	{Provider: "bedrock", Model: "amazon.nova-2-lite-v1:0"}, {Provider: "vertex", Model: "gemini-3-pro"},
 	{Provider: "vertex", Model: "claude-sonnet-4-5"},
 }
 
-// features returns what tenon does with a model, by name, as its tables and checks say.
+// features returns the features of a model by name, as tenon's tables and checks define them.
 func features(c model.Config) map[string]string {
 	q := c.ResolvedQuirks()
 	yes := func(ok bool) string {
@@ -53,20 +53,25 @@ func features(c model.Config) map[string]string {
 	if hosted > 0 {
 		tools = fmt.Sprint(hosted)
 	}
-	return map[string]string{"images": yes(q.Images), "PDF": yes(q.Documents), "audio": yes(q.Audio),
+	takes := func(mime, uri string) string {
+		r, ok := model.RemoteOf(tenon.Content{Type: tenon.ContentResource, MimeType: mime, Remote: uri})
+		return yes(ok && c.Takes(r))
+	}
+	return map[string]string{"images": yes(q.Images), "PDF": yes(q.Documents), "audio": yes(q.Audio), "video": yes(q.Video),
+		"images by address": takes("image/png", "https://example.com/a.png"), "PDF by file id": takes("application/pdf", "file-id:f1"),
 		"schema": q.OutputSchema, "cache marks": yes(q.CacheMarks || q.Cache && (c.Wire() == model.WireAnthropic || c.Wire() == model.WireBedrock)),
 		"reasoning": reasoning, "tools of the provider": tools, "tool search": yes(q.ToolSearch), "calls in text": yes(q.TextCalls)}
 }
 
-var featureColumns = []string{"images", "PDF", "audio", "schema", "cache marks", "reasoning", "tools of the provider", "tool search", "calls in text"}
+var featureColumns = []string{"images", "PDF", "audio", "video", "images by address", "PDF by file id", "schema", "cache marks", "reasoning", "tools of the provider", "tool search", "calls in text"}
 
-// writeFeatures writes the table provider × feature.
+// writeFeatures writes the table of providers and features.
 func writeFeatures(b *strings.Builder) {
 	b.WriteString(`
 ## Providers and features
 
-Features that requests to a typical model of each provider have. An empty cell: tenon sends a substitute, such as a note
-in place of an image, or refuses the setting. Streams, tool calls, usage, cancellation and retries work with all of
+Features that requests to a typical model of each provider have. An empty cell: tenon sends a substitute, such as a
+note in place of an image, or refuses the setting. Streams, tool calls, usage, cancellation and retries work with all of
 them. The column of the provider's tools counts the names of the table below. Other models differ: see the tables of
 switches and settings.
 
@@ -90,7 +95,8 @@ switches and settings.
 	}
 }
 
-// TestFeatures holds the table to requests: it lists each provider, and an image or a PDF file is sent where it says so.
+// TestFeatures checks the table of features against real requests. Each provider is listed, and an image or a PDF file
+// is sent exactly if the table says so.
 func TestFeatures(t *testing.T) {
 	t.Run("MD-5_all_providers", func(t *testing.T) {
 		for _, name := range model.ProviderNames() {
@@ -106,7 +112,7 @@ func TestFeatures(t *testing.T) {
 		{Type: tenon.PartImage, MimeType: "image/png", Data: pixel}, {Type: tenon.PartFile, MimeType: "application/pdf", Data: pdf, Text: "a.pdf"}}}}, System: "Be brief."}
 	for _, c := range featured {
 		if wires[c.Wire()] == "" || c.Provider == "vertex" {
-			continue // their encoders have tests of their own
+			continue // other tests check the encoders of these providers
 		}
 		t.Run("MD-5_"+c.Provider+"_"+c.API, func(t *testing.T) {
 			sent, want := settingsSent(t, wires[c.Wire()], c, req), features(c)

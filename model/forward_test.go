@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// stepping is a body that returns one event per Read and records the deltas that the consumer has
-// received by then.
+// stepping is a response body that returns one event per Read. At each Read it records the deltas that the consumer has
+// received so far.
 type stepping struct {
 	events []string
 	given  int

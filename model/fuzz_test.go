@@ -16,8 +16,8 @@ import (
 	"github.com/tenonhq/tenon/model/openai"
 )
 
-// fuzzParser feeds lines as events. The result must be an answer or an error, the arguments of
-// calls must be JSON, and the answer must be encodable.
+// fuzzParser parses lines as the events of a stream. The result must be an answer or an error, the arguments of calls
+// must be JSON, and the answer must be encodable again.
 func fuzzParser(f *testing.F, wire string, parse model.Parser) {
 	files, err := filepath.Glob("testdata/" + wire + "-*.sse")
 	if err != nil || len(files) == 0 {

@@ -136,8 +136,8 @@ func Test_RA12_IncompleteCall(t *testing.T) {
 	}
 }
 
-// TestOpaquePartsGoBackInPlace checks that thinking, redacted thinking and an unknown block are
-// sent back unchanged, only to the same wire.
+// TestOpaquePartsGoBackInPlace checks that thinking, redacted thinking and unknown blocks are sent back unchanged and
+// in the same position, and only in the same wire format.
 func TestOpaquePartsGoBackInPlace(t *testing.T) {
 	body, err := os.ReadFile("testdata/anthropic-redacted-handmade.sse")
 	if err != nil {

@@ -79,6 +79,11 @@ func HostedForms() (names []string, forms map[string]map[string]string) {
 func (c Config) hostedForm(name string, entry json.RawMessage) (form hostedForm, known bool, err error) {
 	wire := c.Wire()
 	own := rawjson.Field(entry, "type") != nil
+	if wire == WireScript {
+		return hostedForm{declaration: "{}"}, slices.ContainsFunc(hostedTools[:], func(t hostedTool) bool {
+			return t.name == name
+		}), nil
+	}
 	for _, t := range hostedTools {
 		if t.name != name || own {
 			continue
@@ -133,9 +138,76 @@ func (c Config) checkHosted() error {
 		if !rawjson.IsObject(v) {
 			return fmt.Errorf("'%s' is not a map of settings; {} has none", k)
 		}
-		if _, _, err := c.hostedForm(string(k), v); err != nil {
+		if err := c.checkEntry(string(k), v); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkEntry checks an entry of models.NAME.tools.
+func (c Config) checkEntry(name string, entry json.RawMessage) error {
+	conn, ok, err := readConnector(name, entry)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		return c.checkConnector(conn)
+	}
+	_, _, err = c.hostedForm(name, entry)
+	return err
+}
+
+// WithTools returns the config with the tools of an agent (agents.NAME.provider_tools) in addition to its own. They
+// replace tools of the same name. missing names the agent's tools that the API does not have.
+func (c Config) WithTools(own json.RawMessage) (merged Config, missing []string) {
+	if len(own) == 0 {
+		return c, nil
+	}
+	list := []byte{'{'}
+	add := func(name, entry []byte) {
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = append(append(rawjson.AppendString(list, string(name)), ':'), entry...)
+	}
+	for k, v := range rawjson.Members(c.Tools) {
+		if memberOf(own, k) == nil {
+			add(k, v)
+		}
+	}
+	for k, v := range rawjson.Members(own) {
+		if c.Wire() == WireOllama || c.checkEntry(string(k), v) != nil {
+			missing = append(missing, string(k))
+			continue
+		}
+		add(k, v)
+	}
+	c.Tools = nil // an API without tools of the provider refuses an empty list, too
+	if len(list) > 1 {
+		c.Tools = append(list, '}')
+	}
+	return c, missing
+}
+
+// CheckTools checks the provider's tools of an agent that uses the model. An unknown model has no provider.
+func (c Config) CheckTools(own json.RawMessage) error {
+	if c.Provider == "" {
+		c.Provider = providerScript // has every tool, so that only the form of the entries is checked
+	}
+	of := c
+	of.Tools = own
+	if err := of.checkHosted(); err != nil || len(own) == 0 {
+		return err
+	}
+	merged, _ := c.WithTools(own)
+	n := 0
+	for range rawjson.Members(merged.Tools) {
+		n++
+	}
+	if n > maxHosted || len(merged.Tools) > maxHostedBytes {
+		return fmt.Errorf("with the tools of the model, it has more than %d entries or %d KiB", maxHosted,
+			maxHostedBytes>>10)
 	}
 	return nil
 }
@@ -150,7 +222,9 @@ func (c Config) Hosted() []tenon.Tool {
 	var list []tenon.Tool
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		t := tenon.Tool{Name: name, Server: HostedServer, Remote: name, Description: "a tool of the model's provider"}
-		if _, known, err := c.hostedForm(name, entries[name]); known && err == nil {
+		if conn, ok, err := readConnector(name, entries[name]); ok && err == nil {
+			t.Description = "the MCP server " + publicURL(conn.url) + ", which the model's provider calls"
+		} else if _, known, err := c.hostedForm(name, entries[name]); known && err == nil {
 			yes := true
 			t.Annotations.ReadOnly = &yes
 		}
@@ -166,6 +240,10 @@ func (c Config) AppendHosted(dst []byte, req *tenon.Request) []byte {
 	}
 	for name, v := range rawjson.Members(c.Tools) {
 		if !slices.Contains(req.Hosted, string(name)) {
+			continue
+		}
+		if conn, ok, err := readConnector(string(name), json.RawMessage(v)); ok && err == nil {
+			dst = c.appendConnector(append(dst, ','), conn)
 			continue
 		}
 		form, _, err := c.hostedForm(string(name), json.RawMessage(v))
@@ -186,14 +264,20 @@ func (c Config) AppendHosted(dst []byte, req *tenon.Request) []byte {
 func (c Config) Betas(req *tenon.Request) []string {
 	var list []string
 	if c.Wire() == WireAnthropic && hasFileID(req) {
-		list = append(list, "files-api-2025-04-14")
+		list = append(list, filesBeta)
 	}
 	for name, v := range rawjson.Members(c.Tools) {
 		if !slices.Contains(req.Hosted, string(name)) {
 			continue
 		}
-		if form, _, err := c.hostedForm(string(name), json.RawMessage(v)); err == nil && form.beta != "" {
-			list = append(list, form.beta)
+		beta := ""
+		if _, ok, _ := readConnector(string(name), json.RawMessage(v)); ok {
+			beta = connectorBeta
+		} else if form, _, err := c.hostedForm(string(name), json.RawMessage(v)); err == nil {
+			beta = form.beta
+		}
+		if beta != "" && !slices.Contains(list, beta) {
+			list = append(list, beta)
 		}
 	}
 	return list

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/model/bedrock"
 )
 
-// TestHostedTools compares the declarations of the provider's tools in requests.
+// TestHostedTools checks how the provider's own tools, such as web search, are declared in requests.
 func TestHostedTools(t *testing.T) {
 	own := []tenon.Tool{{Name: "f"}}
 	for name, c := range map[string]struct {
@@ -97,7 +97,7 @@ func TestCheckHosted(t *testing.T) {
 	}
 }
 
-// TestHostedUses holds that the uses of the provider's tools are described, and sent back as they came.
+// TestHostedUses checks that uses of the provider's own tools are described in answers, and sent back unchanged.
 func TestHostedUses(t *testing.T) {
 	for name, c := range map[string]struct {
 		wire, stream string

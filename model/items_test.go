@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// TestContentMappingInside checks the mapping of tool results in section 1 on the wires whose
-// results are not plain messages.
+// TestContentMappingInside checks the mapping of tool results in section 1 of the reference, for the wire formats whose
+// results are not separate messages.
 func TestContentMappingInside(t *testing.T) {
 	png := tenon.Content{Type: "image", MimeType: "image/png", Data: "aGVsbG8="}
 	wav := tenon.Content{Type: "audio", MimeType: "audio/wav", Data: "aGk="}
@@ -50,7 +50,7 @@ func TestContentMappingInside(t *testing.T) {
 	}
 }
 
-// valid checks a request against its provider's rules.
+// valid checks a request against the rules of its provider.
 func valid(t testing.TB, c *capture) {
 	t.Helper()
 	if err := history.Check(c.path, c.body); err != nil {
@@ -102,8 +102,8 @@ func TestSwitchesOfTheNewerWires(t *testing.T) {
 	}
 }
 
-// TestHistoriesOfOtherWires checks that each provider accepts histories of the others: odd calls,
-// foreign signatures, missing ids.
+// TestHistoriesOfOtherWires checks that each provider accepts conversations that began in other wire formats, with odd
+// calls, foreign signatures and missing ids.
 func TestHistoriesOfOtherWires(t *testing.T) {
 	raw := func(wire, kind, text, raw string) tenon.Part {
 		return tenon.Part{Type: kind, Text: text, Wire: wire, Raw: json.RawMessage(raw)}

@@ -25,7 +25,7 @@ const (
 	KindCutOff      Kind = "cut_off"     // the answer ended early
 	KindUnreachable Kind = "unreachable" // the server cannot be reached
 	KindTimeout     Kind = "timeout"     // no data for too long
-	KindBadCall     Kind = "bad_call"    // the provider could not read the model's tool call
+	KindBadCall     Kind = "bad_call"    // the provider could not parse the model's tool call
 	KindOther       Kind = "other"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// TestKindOf checks the kinds of providers' failures and their advice.
+// TestKindOf checks how errors of providers are classified, and the advice for each kind.
 func TestKindOf(t *testing.T) {
 	object := func(typ, message string) string {
 		return fmt.Sprintf(`{"error":{"message":%q,"type":%q}}`, message, typ)

@@ -197,11 +197,20 @@ func (c *Client) getAt(ctx context.Context, base, path string, key func(http.Hea
 // Get reads one JSON document with the address and the credentials of an exchange. It makes a second attempt only if
 // the credentials were renewed. Errors are errors of models.
 func (c *Client) Get(ctx context.Context, x Exchange, answer any) error {
+	return c.Call(ctx, http.MethodGet, x, nil, answer)
+}
+
+// Call is Get with another method and a JSON body. If answer is nil, the answer is not read.
+func (c *Client) Call(ctx context.Context, method string, x Exchange, body []byte, answer any) error {
 	x.Body = &Body{}
 	for again := false; ; again = true {
 		w := newWatch(ctx, c.cfg.Timeout)
-		resp, f := c.send(ctx, w, http.MethodGet, join(cmp.Or(x.Base, c.cfg.BaseURL), x.Path), nil, x)
-		f = c.readListing(ctx, w, resp, f, answer)
+		resp, f := c.send(ctx, w, method, join(cmp.Or(x.Base, c.cfg.BaseURL), x.Path), body, x)
+		if answer == nil && f == nil {
+			_ = resp.Body.Close() // the status says enough
+		} else {
+			f = c.readListing(ctx, w, resp, f, answer)
+		}
 		w.stop()
 		switch {
 		case f == nil:
@@ -244,6 +253,9 @@ func (c *Client) send(ctx context.Context, w *watch, method, address string, bod
 	}
 	if c.cfg.Wire() == WireAnthropic {
 		req.Header.Set("Anthropic-Version", "2023-06-01")
+	}
+	for k, v := range x.Header {
+		req.Header[k] = v
 	}
 	if err := c.authorize(req, &x); err != nil {
 		return nil, unauthorized(ctx, err)

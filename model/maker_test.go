@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// thoughtful contains answers with one call and with reasoning that contains OPAQUE, which only the
-// model that made it can use.
+// thoughtful has answers with one call and with encrypted reasoning that contains OPAQUE. Only the model that made the
+// reasoning can use it.
 var thoughtful = map[string]string{
 	"anthropic": `data: {"type":"message_start","message":{"id":"m","content":[]}}
 
@@ -119,8 +119,8 @@ func TestThoughtsStayWithTheirMaker(t *testing.T) {
 	}
 }
 
-// TestBridgeBehindResults checks that the bridge is inserted between tool results and a user
-// message, and only there.
+// TestBridgeBehindResults checks servers that refuse a user message directly after a tool result. An assistant message,
+// the bridge, is inserted there, and nowhere else.
 func TestBridgeBehindResults(t *testing.T) {
 	const bridge = `{"role":"assistant","content":"I have the results."}`
 	picture := tenon.Content{Type: tenon.ContentImage, MimeType: "image/png", Data: "iVBORw0KGgo="}

@@ -66,15 +66,15 @@ func (m *Media) Retype(data, mime string) {
 	}
 }
 
-// DataURL adds the data of a data: URL.
-func (m *Media) DataURL(url string) *tenon.Part {
+// DataURL adds the data of a data: URL. wire and raw are as for Add.
+func (m *Media) DataURL(url, wire string, raw []byte) *tenon.Part {
 	mime, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(url, "data:") {
 		m.Warnings = append(m.Warnings, "a generated image is at an address and is not fetched: "+
 			tenon.Shorten(tenon.Visible(url), 300))
 		return nil
 	}
-	return m.Add(mime, data, "", nil)
+	return m.Add(mime, data, wire, raw)
 }
 
 // sniff returns the MIME type of base64 data from its first bytes.

@@ -14,8 +14,8 @@ const (
 	looseSchema  = `{"type": "object", "properties": {"city": {"type": "string", "minLength": 1}}}`
 )
 
-// TestOutputSchema checks the form of a schema for each provider, with and without tools, strict
-// and not strict.
+// TestOutputSchema checks in which form an output schema is sent to each provider, with and without tools, strict and
+// not strict.
 func TestOutputSchema(t *testing.T) {
 	tools := []tenon.Tool{{Name: "f", Input: json.RawMessage(`{"type":"object"}`)}}
 	openAI, claude := model.Config{Provider: "openai", Model: "gpt-5"}, model.Config{Model: "claude-sonnet-4-5"}
@@ -30,6 +30,7 @@ func TestOutputSchema(t *testing.T) {
 		"anthropic, not strict":       {"anthropic", claude, looseSchema, nil, ""},
 		"anthropic, older":            {"anthropic", model.Config{Model: "claude-3-7-sonnet-latest"}, strictSchema, nil, ""},
 		"anthropic's form elsewhere":  {"anthropic", model.Config{Model: "claude-sonnet-4-5", BaseURL: "http://localhost"}, strictSchema, nil, ""},
+		"anthropic's form at Azure":   {"anthropic", model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5", BaseURL: "https://x.services.ai.azure.com/anthropic"}, strictSchema, nil, ""},
 		"openai":                      {"openai-chat", openAI, strictSchema, tools, `"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":` + strictSchema + `}}`},
 		"openai, not strict":          {"openai-chat", openAI, looseSchema, tools, `"strict":false,"schema":{"type":"object","properties":{"city":{"type":"string","minLength":1}}}`},
 		"openai, older":               {"openai-chat", model.Config{Provider: "openai", Model: "gpt-4-turbo"}, strictSchema, nil, ""},

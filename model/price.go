@@ -28,6 +28,9 @@ type Price struct {
 	CacheRead *float64 `yaml:"cache_read" json:"cache_read,omitempty" min:"0" default:"as input"`
 	// US dollars per million input tokens that are written to a cache.
 	CacheWrite *float64 `yaml:"cache_write" json:"cache_write,omitempty" min:"0" default:"as input"`
+	// US dollars per thousand web searches of the provider's own tool, as far as the provider reports their number.
+	// Default: 10 for Anthropic and OpenAI, 0 for others.
+	Searches *float64 `yaml:"searches" json:"searches,omitempty" min:"0"`
 	// Price of requests with a long prompt, for providers that have a second price.
 	Above *LongPrice `yaml:"above" json:"above,omitempty"`
 }
@@ -63,8 +66,24 @@ func (p Price) Cost(u tenon.Usage) tenon.USD {
 	fresh := max(u.Input-u.CacheRead-u.CacheWrite, 0)
 	sum := float64(fresh)*in + float64(u.Output)*out +
 		float64(u.CacheRead)*or(read) + float64(u.CacheWrite)*or(write)
+	if p.Searches != nil {
+		sum += float64(u.Searches) * *p.Searches * 1000
+	}
 	// Decimal fractions such as 0.1 are inexact, so ignore a tiny excess over a whole number.
 	return tenon.Dollars(math.Ceil(sum-1e-6) / 1e6)
+}
+
+// Saved returns what tokens that were read from and written to a cache would have cost more as ordinary input. It is
+// negative if writing cost more than reading saved. It uses the price of short prompts.
+func (p Price) Saved(read, write int) tenon.USD {
+	saved := 0.0
+	if p.CacheRead != nil {
+		saved += float64(read) * (p.Input - *p.CacheRead)
+	}
+	if p.CacheWrite != nil {
+		saved += float64(write) * (p.Input - *p.CacheWrite)
+	}
+	return tenon.Dollars(math.Round(saved) / 1e6)
 }
 
 // bad describes a mistake in the price. It returns "" if there is none.
@@ -84,7 +103,7 @@ func (p Price) bad() string {
 		return *v
 	}
 	switch a := p.Above; {
-	case wrong(p.Input, p.Output, or0(p.CacheRead), or0(p.CacheWrite)):
+	case wrong(p.Input, p.Output, or0(p.CacheRead), or0(p.CacheWrite), or0(p.Searches)):
 		return "a price is negative"
 	case a != nil && a.Tokens < 1:
 		return "above.tokens is missing"
@@ -98,7 +117,8 @@ func (p Price) bad() string {
 func (p Price) AtLeast(o Price) Price {
 	input, output := max(p.Input, o.Input), max(p.Output, o.Output)
 	out := Price{Input: input, Output: output, CacheRead: higher(p.CacheRead, p.Input, o.CacheRead, o.Input),
-		CacheWrite: higher(p.CacheWrite, p.Input, o.CacheWrite, o.Input)}
+		CacheWrite: higher(p.CacheWrite, p.Input, o.CacheWrite, o.Input),
+		Searches:   higher(p.Searches, 0, o.Searches, 0)}
 	switch {
 	case p.Above == nil && o.Above == nil:
 		return out
@@ -302,8 +322,15 @@ func (t *Prices) For(c Config) (Price, bool) {
 	if c.BaseURL != "" && hostOf(c.BaseURL) != hostOf(p.BaseURL) {
 		return Price{}, false
 	}
-	return t.Price(name)
+	price, ok := t.Price(name)
+	if rate, charged := searchPrices[c.Provider]; ok && charged && price.Searches == nil && len(c.Tools) > 0 {
+		price.Searches = &rate
+	}
+	return price, ok
 }
+
+// searchPrices are the prices of a thousand web searches, in US dollars. Sources: the price lists in prices.json.
+var searchPrices = map[string]float64{"anthropic": 10, "openai": 10}
 
 func hostOf(address string) string {
 	u, err := url.Parse(address)

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -32,6 +33,8 @@ func TestPriceCost(t *testing.T) {
 		"at the border":          {long, tenon.Usage{Input: 100, Output: 100}, 60},
 		"past it, every token":   {long, tenon.Usage{Input: 101, CacheRead: 1, Output: 100}, 100 + 200},
 		"more cached than input": {p, tenon.Usage{Input: 1, CacheRead: 10}, 3},
+		"MD-6_searches":          {model.Price{Input: 1, Searches: f(10)}, tenon.Usage{Input: 5, Searches: 3}, 30_005},
+		"MD-6_no_price":          {model.Price{Input: 1}, tenon.Usage{Input: 5, Searches: 3}, 5},
 		"as much as there is":    {model.Price{Input: math.MaxFloat64}, tenon.Usage{Input: 2}, math.MaxInt64},
 	} {
 		if got := c.price.Cost(c.usage); got != c.want {
@@ -137,5 +140,75 @@ func TestCostOfAnAnswer(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestSearchesOfAnAnswer: MD-6, web searches are counted where the provider reports them, and priced.
+func TestSearchesOfAnAnswer(t *testing.T) {
+	const claude = `data: {"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":5,"output_tokens":1}}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}
+
+data: {"type":"content_block_stop","index":0}
+
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2,"server_tool_use":{"web_search_requests":2,"web_fetch_requests":1}}}
+
+data: {"type":"message_stop"}
+
+`
+	const responses = `data: {"type":"response.completed","response":{"id":"r","status":"completed","usage":{"input_tokens":5,"output_tokens":2},"output":[]}}
+
+`
+	const item = `data: {"type":"response.output_item.done","output_index":%d,"item":{"id":"w%d","type":"web_search_call","status":"completed","action":{"type":%q}}}
+
+`
+	const chat = `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"num_search_queries":4}}
+
+data: [DONE]
+
+`
+	const grounded = `data: {"candidates":[{"content":{"parts":[{"text":"x"}]},"groundingMetadata":{"webSearchQueries":["tea","green tea"]}}]}
+
+data: {"modelVersion":%q,"candidates":[{"content":{"parts":[{"text":"y"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["tea","green tea"],"groundingChunks":[]}}],"usageMetadata":{"promptTokenCount":5}}
+
+`
+	for _, c := range []struct {
+		name, wire string
+		cfg        model.Config
+		body       string
+		want       int
+	}{
+		{"MD-6_anthropic", "anthropic", model.Config{Provider: "anthropic"}, claude, 2},
+		{"MD-6_responses", "responses", model.Config{Provider: "openai", API: model.APIResponses},
+			fmt.Sprintf(item, 0, 0, "search") + fmt.Sprintf(item, 1, 1, "open_page") + responses, 1},
+		{"MD-6_perplexity", "chat", model.Config{Provider: "openai-compatible", BaseURL: "https://api.perplexity.ai"}, chat, 4},
+		{"MD-6_openrouter", "chat", model.Config{Provider: "openrouter"},
+			strings.Replace(chat, `"num_search_queries":4`, `"server_tool_use":{"web_search_requests":3,"tool_calls_requested":5}`, 1), 3},
+		{"MD-6_gemini", "gemini", model.Config{Provider: "gemini"}, fmt.Sprintf(grounded, "gemini-3-pro"), 2},
+		{"MD-6_gemini_2", "gemini", model.Config{Provider: "gemini"}, fmt.Sprintf(grounded, "gemini-2.5-flash"), 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &provider{replies: []reply{{body: c.body}}}
+			c.cfg.Model, c.cfg.APIKey, c.cfg.Price = "m", tenon.NewSecret("k"), &model.Price{Searches: f(10)}
+			a, err := generate(t.Context(), adapter(t, c.wire, c.cfg, p.env()), question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := a.resp.Usage.Searches; got != c.want || *a.resp.Cost != tenon.USD(c.want*10_000) {
+				t.Errorf("%d searches for %s", got, a.resp.Cost)
+			}
+		})
+	}
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5"}
+	if p, ok := prices.For(c); !ok || p.Searches != nil {
+		t.Errorf("%+v", p)
+	}
+	c.Tools = []byte(`{"web_search":{}}`)
+	if p, ok := prices.For(c); !ok || p.Searches == nil || *p.Searches != 10 {
+		t.Errorf("%+v", p)
 	}
 }

@@ -31,7 +31,12 @@ const providerVertex = "vertex"
 // providerOllama serves models in Ollama's API and in OpenAI's.
 const providerOllama = "ollama"
 
-// providers is never modified; functions return copies.
+// providerScript plays files of steps.
+const providerScript = "script"
+
+// providers is never modified; functions return copies. A new provider also needs its name in [Config], its quirks, a
+// case in host/open_model.go if its API is new, and rows of host/detect.go and of the workbench's keysform.tsx, if
+// tenon shall find its key or local server.
 var providers = [...]Provider{
 	{"anthropic", WireAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", true, false},
 	{"openai", WireChat, "https://api.openai.com/v1", "OPENAI_API_KEY", true, false},
@@ -48,7 +53,7 @@ var providers = [...]Provider{
 	{"bedrock", WireBedrock, "https://bedrock-runtime.REGION.amazonaws.com", "AWS_BEARER_TOKEN_BEDROCK", false, true},
 	{providerVertex, WireGemini, "https://REGION-aiplatform.googleapis.com", "", false, true},
 	{"openai-compatible", WireChat, "", "", false, false},
-	{"script", WireScript, "", "", false, false},
+	{providerScript, WireScript, "", "", false, false},
 }
 
 // Lookup returns the provider with the given name.

@@ -8,7 +8,7 @@ import (
 )
 
 // Quirks are the differences between servers of one wire format. The values come from recorded
-// streams. Users override them in models.NAME.quirks.
+// streams, and from the pages that the comments below name. Users override them in models.NAME.quirks.
 type Quirks struct {
 	// MaxTokensField is the name of the token limit. OpenAI's reasoning models refuse "max_tokens"
 	// and need "max_completion_tokens", which many other servers do not know.
@@ -23,10 +23,14 @@ type Quirks struct {
 	Audio bool
 	// Documents means that the model reads PDF files. Otherwise notes replace them.
 	Documents bool
+	// Video means that the model accepts videos in user messages. Otherwise notes replace them.
+	Video bool
+	// Addresses means that the provider reads images and files at addresses of the web.
+	Addresses bool
 	// OutputSchema says when the provider can enforce a JSON Schema for an answer: SchemaAlways,
 	// SchemaAlone (only in requests without tools), or SchemaNever.
 	OutputSchema string
-	// Cache requests prompt caching (Anthropic's top-level cache_control).
+	// Cache requests prompt caching (Anthropic's top-level cache_control, cache points of Bedrock, caches of Gemini).
 	Cache bool
 	// Stream requests streamed answers. Some models of Bedrock cannot stream tool calls.
 	Stream bool
@@ -76,10 +80,17 @@ type QuirkConfig struct {
 	Audio *bool `yaml:"audio" default:"false"`
 	// true if the model reads PDF files.
 	Documents *bool `yaml:"documents" default:"provider's"`
+	// true if the model accepts videos (gemini and bedrock).
+	Video *bool `yaml:"video" default:"provider's"`
+	// true if the provider reads images and files at https addresses. Otherwise tenon reads them, and sends their
+	// bytes.
+	Addresses *bool `yaml:"addresses" default:"provider's"`
 	// When the provider enforces a schema for an answer: always, alone (only in requests without
 	// tools) or never (the answer is only checked).
 	OutputSchema string `yaml:"output_schema" enum:"always,alone,never" default:"provider's"`
-	// Prompt caching with cache_control, as in Anthropic's own API and for its models at OpenRouter.
+	// Prompt caching with cache_control, as in Anthropic's own API and for its models at OpenRouter. With true, tools
+	// and system prompt of gemini are put into a cache that is paid for, if they are large and used again within five
+	// minutes; without it, Gemini caches by itself as far as it can.
 	Cache *bool `yaml:"cache" default:"provider's"`
 	// false requests whole answers, for models of Bedrock that cannot stream tool calls.
 	Stream *bool `yaml:"stream" default:"true"`
@@ -126,7 +137,14 @@ type Server struct {
 }
 
 // servers is the table of differences. An entry changes the defaults of its wire format. The
-// sources are recorded streams, the references of the servers, and reports of their users.
+// sources are recorded streams, the references of the servers, and reports of their users. Opened pages:
+//
+//	Cohere            docs.cohere.com/docs/compatibility-api, docs/structured-outputs
+//	Cerebras          inference-docs.cerebras.ai/resources/openai, as quoted by promptfoo.dev/docs/providers/cerebras
+//	Snowflake Cortex  docs.snowflake.com/user-guide/snowflake-cortex/open_ai_sdk
+//	Bedrock, Mantle   docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html, bedrock-mantle.html
+//
+// The switches of Together, Fireworks and Databricks were not compared with a page.
 var servers = [...]Server{
 	{"OpenAI", "openai", "api.openai.com", "`api: responses` keeps reasoning between tool calls", openAI},
 	{"Azure OpenAI", "", "openai.azure.com",
@@ -151,29 +169,29 @@ var servers = [...]Server{
 	{"vLLM", "vllm", "", "tools need --enable-auto-tool-choice and a --tool-call-parser; GPUStack runs it, too", local},
 	{"OpenRouter", "openrouter", "openrouter.ai",
 		"comment lines; finish_reason sent twice; reports the cost of a request, which tenon uses",
-		echo(Reasoning, ReasoningDetails)},
+		fetches(echo(Reasoning, ReasoningDetails))},
 	{"Vercel AI Gateway", "", "ai-gateway.vercel.sh", "", echo(Reasoning, ReasoningDetails)},
-	{"Groq", "groq", "api.groq.com", "usage sent twice; whole arguments in one piece", nil},
+	{"Groq", "groq", "api.groq.com", "usage sent twice; whole arguments in one piece", fetches(nil)},
 	{"Mistral", "mistral", "api.mistral.ai",
 		"content in parts; an empty tool name in later pieces; sends usage without being asked",
 		func(q *Quirks) {
 			q.StreamOptions, q.CallIDs, q.OutputSchema, q.BridgeResults = false, 9, SchemaAlone, true
-			q.SystemMessages = false
+			q.SystemMessages, q.Addresses = false, true
 		}},
 	{"DeepSeek", "deepseek", "api.deepseek.com", "counts cached tokens in its own members", func(q *Quirks) {
 		q.EchoReasoning, q.NeedReasoning = []string{ReasoningContent}, true
 	}},
 	{"xAI", "xai", "api.x.ai",
 		"whole arguments in one piece; chunks without finish_reason; reports the cost of a request",
-		func(q *Quirks) { q.EchoReasoning, q.EncryptedReasoning = []string{ReasoningContent}, true }},
+		fetches(func(q *Quirks) { q.EchoReasoning, q.EncryptedReasoning = []string{ReasoningContent}, true })},
 	{"Z.ai", "", "api.z.ai", "role in every chunk", echo(ReasoningContent)},
 	{"Avian", "", "api.avian.io", "finish_reason sent twice", echo(ReasoningContent)},
 	{"Cohere", "", "api.cohere.ai", "`base_url` ends with /compatibility/v1", alone},
 	{"Cohere (new address)", "", "api.cohere.com", "as Cohere", alone},
-	{"Cerebras", "", "api.cerebras.ai", "", func(q *Quirks) {
+	{"Cerebras", "", "api.cerebras.ai", "refuses penalties; newer settings may be refused, too", func(q *Quirks) {
 		q.MaxTokensField, q.OutputSchema = "max_completion_tokens", SchemaAlone
 	}},
-	{"Together", "", "api.together.xyz", "ends answers with eos", alone},
+	{"Together", "", "api.together.xyz", "ends answers with eos", fetches(alone)},
 	{"Fireworks", "", "api.fireworks.ai", "", func(q *Quirks) {
 		q.EchoReasoning, q.OutputSchema = []string{ReasoningContent}, SchemaAlone
 	}},
@@ -194,7 +212,7 @@ var servers = [...]Server{
 
 func openAI(q *Quirks) {
 	q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true
-	q.Documents, q.OutputSchema, q.AllowedTools = true, SchemaAlways, true
+	q.Documents, q.OutputSchema, q.AllowedTools, q.Addresses = true, SchemaAlways, true, true
 }
 
 // azure serves OpenAI's models. It reads a key from another header.
@@ -211,6 +229,16 @@ func alone(q *Quirks) { q.OutputSchema = SchemaAlone }
 func local(q *Quirks) {
 	alone(q)
 	q.SystemMessages = false
+}
+
+// fetches marks a server that reads images at addresses of the web.
+func fetches(change func(*Quirks)) func(*Quirks) {
+	return func(q *Quirks) {
+		q.Addresses = true
+		if change != nil {
+			change(q)
+		}
+	}
 }
 
 func echo(members ...string) func(*Quirks) {
@@ -236,28 +264,35 @@ func (c Config) ResolvedQuirks() Quirks {
 			q.Cache = true // with a mark at the end of the system prompt
 			break
 		}
-		q.Audio, q.OutputSchema = true, SchemaAlways
+		q.Audio, q.Video, q.Addresses, q.OutputSchema = true, true, true, SchemaAlways
 		if olderGemini(c.Model) {
 			q.OutputSchema = SchemaAlone
 		}
 	case "gemini":
-		q.Audio, q.Documents, q.OutputSchema = true, true, SchemaAlways
+		q.Audio, q.Video, q.Documents, q.OutputSchema = true, true, true, SchemaAlways
+		q.Addresses = !strings.HasPrefix(c.Model, "gemini-1") && !strings.HasPrefix(c.Model, "gemini-2.0")
 		if olderGemini(c.Model) {
 			q.OutputSchema = SchemaAlone
 		}
 	case "bedrock":
 		q.Documents, q.Cache = true, cachesOnBedrock(c.Model)
+		q.Video = strings.Contains(c.Model, "amazon.nova-") && !strings.Contains(c.Model, "nova-micro")
 		// Models of other makers refuse text next to results: "Conversation blocks and tool use blocks cannot be
 		// provided in the same turn" (quarkiverse/quarkus-langchain4j, issue 1983).
 		q.BridgeResults = !strings.Contains(c.Model, "anthropic.") && !strings.Contains(c.Model, "amazon.")
 	case "anthropic":
-		q.Cache, q.Documents = name == "api.anthropic.com", true
+		q.Cache, q.Documents, q.Addresses = name == "api.anthropic.com", true, true
 		if q.Cache && structuresAnswers(c.Model) {
 			q.OutputSchema = SchemaAlways
 		}
 		q.ToolSearch = q.Cache && refersToTools(c.Model)
 	}
-	s := serverOf(c.Provider, name)
+	var s *Server
+	switch c.Wire() { // the table has servers of OpenAI's formats
+	case WireAnthropic, WireGemini, WireBedrock:
+	default:
+		s = serverOf(c.Provider, name)
+	}
 	if s != nil && s.change != nil {
 		s.change(&q)
 	}
@@ -292,7 +327,8 @@ func (c Config) ResolvedQuirks() Quirks {
 		from *bool
 	}{
 		{&q.StreamOptions, o.StreamOptions}, {&q.Images, o.Images}, {&q.Audio, o.Audio},
-		{&q.Documents, o.Documents}, {&q.Cache, o.Cache}, {&q.NeedReasoning, o.NeedReasoning},
+		{&q.Documents, o.Documents}, {&q.Video, o.Video}, {&q.Addresses, o.Addresses}, {&q.Cache, o.Cache},
+		{&q.NeedReasoning, o.NeedReasoning},
 		{&q.BridgeResults, o.BridgeResults}, {&q.EncryptedReasoning, o.EncryptedReasoning},
 		{&q.ToolSearch, o.ToolSearch}, {&q.CacheMarks, o.Cache}, {&q.Stream, o.Stream},
 		{&q.TextCalls, o.TextCalls}, {&q.SystemMessages, o.SystemMessages},
@@ -358,7 +394,7 @@ func cachesOnBedrock(name string) bool {
 }
 
 // refersToTools reports whether an Anthropic model accepts tool_reference, by its name. Models
-// before version 4.5 do not.
+// before version 4.5 and Haiku 4.5 do not.
 func refersToTools(name string) bool {
 	for _, old := range []string{
 		"claude-1", "claude-2", "claude-3", "claude-instant", "claude-haiku-4-5",

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -16,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite generated documents")
 
-// resolved returns the quirks for an entry of the table of servers.
+// resolved returns the quirks for a row of the table of servers.
 func resolved(s model.Server) model.Quirks {
 	cfg := model.Config{Provider: s.Provider, Model: "m"}
 	if s.Provider == "" {
@@ -79,6 +80,7 @@ Google's older models do so only in requests without tools.
 	writeFeatures(&b)
 	writeSettings(&b)
 	writeHosted(&b)
+	writeConnectors(&b)
 	writeCitations(&b)
 	const file = "../docs/reference/providers.md"
 	if *update {
@@ -96,7 +98,7 @@ Google's older models do so only in requests without tools.
 	}
 }
 
-// writeServers writes the rows of the servers that differ.
+// writeServers writes the rows of the servers that differ from their provider's API.
 func writeServers(b *strings.Builder) {
 	plain := model.Config{Provider: "openai-compatible", Model: "m", BaseURL: "http://localhost"}.ResolvedQuirks()
 	for _, s := range model.Servers() {
@@ -119,6 +121,7 @@ func writeServers(b *strings.Builder) {
 			switches = append(switches, "key also in the header api-key")
 		}
 		add(q.Documents, "documents: true")
+		add(q.Addresses, "addresses: true")
 		add(q.OutputSchema != plain.OutputSchema, "output_schema: %s", q.OutputSchema)
 		by := s.Host
 		if by == "" {
@@ -128,7 +131,7 @@ func writeServers(b *strings.Builder) {
 	}
 }
 
-// writeHosted writes the table of the provider's tools. TestHostedTools holds requests to it. MD-6.
+// writeHosted writes the table of the provider's own tools (MD-6). TestHostedTools checks requests against it.
 func writeHosted(b *strings.Builder) {
 	b.WriteString(`
 ## Tools of providers
@@ -137,7 +140,8 @@ func writeHosted(b *strings.Builder) {
 provider's words. An empty cell is refused. An entry with a ` + "`type`" + `, or with another name, is sent as it is. With the
 chat API these names work at OpenRouter, at Bedrock with Amazon's Nova models; Claude at Vertex has web_search. Rules
 see a tool of server ` + "`provider`" + ` with the entry's name, before each request and without arguments. The tools of this
-table are read-only for the rules. All others need a rule that allows them.
+table are read-only for the rules. All others need a rule that allows them. ` + "`agents.NAME.provider_tools`" + ` has the same
+entries for one agent. They are added to the entries of its model. An entry replaces one of the same name.
 
 | tool | chat | responses | Anthropic | Gemini | Bedrock |
 | --- | --- | --- | --- | --- | --- |
@@ -157,7 +161,52 @@ table are read-only for the rules. All others need a rule that allows them.
 	}
 }
 
-// writeCitations describes what answers contain besides text and calls. TestCitations and TestGeneratedMedia hold it.
+// writeConnectors writes the table of MCP connectors (MD-6). TestConnectors checks requests against it.
+func writeConnectors(b *strings.Builder) {
+	b.WriteString(`
+An entry with the key ` + "`mcp`" + ` is an MCP server that the provider calls by itself:
+
+` + "```yaml" + `
+models:
+  main:
+    provider: openai
+    api: responses
+    model: gpt-5
+    tools:
+      wiki: {mcp: "https://wiki.example/mcp", token: "${secret:wiki}", allowed_tools: [search]}
+` + "```" + `
+
+Other keys of the entry are members of the declaration, in the provider's words. OpenAI asks before each call, unless
+` + "`require_approval`" + ` says otherwise. tenon's rules then decide about the call, with its arguments. Its
+` + "`tool.remote_name`" + ` is ` + "`wiki/search`" + `. A rule with ` + "`ask`" + ` makes the run wait for a person, who
+cannot change the arguments. The other providers call at once, so the rules decide about the whole entry, before each
+request. A request that is retried after a lost connection may repeat an approved call.
+
+| API | declaration | decided about |
+| --- | --- | --- |
+`)
+	const entry = `{"wiki":{"mcp":"https://wiki.example/mcp","token":"TOKEN"}}`
+	for _, c := range []struct {
+		name string
+		cfg  model.Config
+	}{{"responses of OpenAI and Azure", model.Config{Provider: "openai", API: model.APIResponses}},
+		{"responses of others", model.Config{Provider: "xai", API: model.APIResponses}},
+		{"Anthropic", model.Config{Provider: "anthropic"}}, {"Gemini, not at Vertex", model.Config{Provider: "gemini"}}} {
+		c.cfg.Tools = json.RawMessage(entry)
+		req := &tenon.Request{Hosted: []string{"wiki"}}
+		form := "`" + strings.TrimPrefix(string(c.cfg.AppendHosted(nil, req)), ",") + "`"
+		if c.cfg.Wire() == model.WireAnthropic {
+			form += ", `" + strings.TrimPrefix(string(c.cfg.AppendServers(nil, req)), ",") + "`"
+		}
+		by := "each request"
+		if len(c.cfg.AsksFirst()) > 0 {
+			by = "each call"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", c.name, form, by)
+	}
+}
+
+// writeCitations describes what answers contain besides text and calls. TestCitations and TestGeneratedMedia check it.
 func writeCitations(b *strings.Builder) {
 	b.WriteString(`
 ## Citations and generated media
@@ -169,7 +218,7 @@ are artifacts of the run, at most 48 MiB of base64 in an answer.
 | API | citations | generated media |
 | --- | --- | --- |
 | chat | ` + "`annotations`" + `; lists ` + "`citations`, `search_results`" + ` (Perplexity, xAI) and ` + "`context`" + ` (Azure), which name no text | ` +
-		"`images`" + ` (OpenRouter), ` + "`audio`" + ` with its transcript as the text; not sent back |
+		"`images`" + ` (OpenRouter), sent back; ` + "`audio`" + ` with its transcript as the text, sent back by its id until that expires, then as the transcript |
 | responses | ` + "`annotations`" + ` of addresses and files | ` + "`image_generation_call`" + `, sent back |
 | Anthropic | ` + "`citations`" + ` of text blocks: pages, search results, passages of documents | |
 | Gemini | ` + "`groundingMetadata`, `citationMetadata`" + ` | ` + "`inlineData`" + `, sent back with its signature |
@@ -177,14 +226,14 @@ are artifacts of the run, at most 48 MiB of base64 in an answer.
 `)
 }
 
-// writeSettings writes the table of settings and wires. TestSettingsOnTheWire holds the requests to it. MD-9.
+// writeSettings writes the table of settings and wire formats (MD-9). TestSettingsOnTheWire checks requests against it.
 func writeSettings(b *strings.Builder) {
 	b.WriteString(`
 ## Settings and wires
 
 The members of requests for settings that not all wires have; an empty cell is refused. Penalties are settings of
-questions, the others are also keys of ` + "`models.NAME`" + `. OpenAI has no top_k. At Bedrock, only Anthropic's models have it. The
-column Ollama is its own API. There, efforts become ` + "`think`" + `, which models that do not reason refuse.
+questions, the others are also keys of ` + "`models.NAME`" + `. OpenAI has no top_k. At Bedrock, only Anthropic's models have
+it. The column Ollama is its own API. There, efforts become ` + "`think`" + `, which models that do not reason refuse.
 
 | setting | chat | responses | Anthropic | Gemini | Bedrock | Ollama |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -222,8 +271,8 @@ column Ollama is its own API. There, efforts become ` + "`think`" + `, which mod
 	}
 }
 
-// TestServersHaveLines checks that each provider of the chat format has an entry, and that each
-// entry with a provider matches the provider's address.
+// TestServersHaveLines checks that each provider with the chat format has a row in the table of servers, and that a row
+// with a provider matches the provider's address.
 func TestServersHaveLines(t *testing.T) {
 	lines := map[string]string{}
 	for _, s := range model.Servers() {
@@ -289,7 +338,7 @@ func TestRequestsOfServers(t *testing.T) {
 	}
 }
 
-// TestCostThatTheServerSays checks that a cost reported by the server overrides the table.
+// TestCostThatTheServerSays checks that a cost that the server reports overrides the price table.
 func TestCostThatTheServerSays(t *testing.T) {
 	cost := func(body string) string {
 		p := &provider{replies: []reply{{body: body}}}

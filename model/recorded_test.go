@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// recorded is a recorded stream of other projects, read from ../shared; see section 11 of the
-// reference about models.
+// recorded is a stream that another project has recorded, read from ../shared. See section 11 of the reference about
+// models.
 type recorded struct {
 	name     string
 	wire     string   // "anthropic", "chat", "responses" or "gemini"
@@ -107,7 +107,7 @@ func cassette(t *testing.T, name, path string) []recorded {
 	return out
 }
 
-// payloads reads the events of a complete text.
+// payloads returns the payloads of the events in a complete stream.
 func payloads(body string) []string {
 	var out []string
 	for _, line := range strings.Split(strings.ReplaceAll(body, "\r\n", "\n"), "\n") {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// verdict is the content of an answer, decoded by a simple referee that shares no code with the
+// verdict is the content of an answer according to the referee, a simple second decoder. It shares no code with the
 // adapters and uses only encoding/json.
 type verdict struct {
 	Text, Thinking, Stop string

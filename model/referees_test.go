@@ -14,8 +14,7 @@ import (
 var referees = map[string]func([]string) verdict{"anthropic": refereeAnthropic, "chat": refereeChat,
 	"responses": refereeResponses, "gemini": refereeGemini}
 
-// refereeResponses uses the final form of each item. It uses the pieces only for items that do not
-// end.
+// refereeResponses uses the final form of each item, and its pieces only if the item has no end.
 func refereeResponses(events []string) verdict {
 	v := verdict{Input: -1, Output: -1}
 	items := map[int]map[string]any{}
@@ -42,7 +41,7 @@ func refereeResponses(events []string) verdict {
 		}
 	}
 	slices.Sort(order)
-	plain := false // a thought that cannot be sent back, so the items of its turn have no ids
+	plain := false // a thought that cannot be sent back; the items of its turn then have no ids
 	for _, n := range order {
 		if it := items[n]; it["type"] == "reasoning" {
 			if _, ok := it["encrypted_content"].(string); !ok {
@@ -72,6 +71,8 @@ func refereeResponses(events []string) verdict {
 			if _, ok := it["encrypted_content"].(string); !ok {
 				continue
 			}
+		case "mcp_approval_request": // a call that the provider makes if it is approved
+			v.Calls = append(v.Calls, verdictCall{"approval_" + it["id"].(string), it["server_label"].(string) + "__" + it["name"].(string), decodeAny(it["arguments"].(string))})
 		case "function_call":
 			args := it["arguments"].(string)
 			if args == "" {
@@ -185,7 +186,7 @@ func refereeGemini(events []string) verdict {
 
 var step = regexp.MustCompile(`\.(\w+)|\[(\d+)\]`)
 
-// setPath sets a piece of arguments through a map of paths.
+// setPath sets a piece of the arguments at a path of nested maps.
 func setPath(root map[string]any, piece map[string]any) {
 	set := func(old any) any {
 		if s, ok := piece["stringValue"].(string); ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// TestSamplingOnTheWire: each setting of a question has its member in the wire's request, once.
+// TestSamplingOnTheWire checks that each setting of a question is sent once, in the right member of the request.
 func TestSamplingOnTheWire(t *testing.T) {
 	one, seed := 0.5, int64(9007199254740993)
 	all := tenon.Sampling{Stop: []string{"END", "\n\n"}, Presence: &one, Frequency: &one, Seed: &seed, Effort: "low",
@@ -56,7 +56,7 @@ func TestSamplingOnTheWire(t *testing.T) {
 	}
 }
 
-// TestJSONMode: a schema that accepts every object becomes the JSON mode of a wire.
+// TestJSONMode checks that a schema that accepts every object is sent as the JSON mode of the wire format.
 func TestJSONMode(t *testing.T) {
 	for name, c := range map[string]struct {
 		wire, want string
@@ -77,7 +77,8 @@ func TestJSONMode(t *testing.T) {
 	}
 }
 
-// TestCheckSampling: what a wire cannot express is refused by the name that OpenAI's API gives it.
+// TestCheckSampling checks that a setting that a wire format cannot express is refused, with the name that OpenAI's API
+// uses.
 func TestCheckSampling(t *testing.T) {
 	one, much, seed := 0.5, 3.0, int64(1)
 	settings := map[string]tenon.Sampling{

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// lastRequest is a transport that keeps the last request and answers it with a text.
+// lastRequest is a transport that records the last request and answers with a text.
 type lastRequest struct {
 	req  *http.Request
 	body string
@@ -23,7 +23,8 @@ func (s *lastRequest) RoundTrip(req *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(good)), Request: req}, nil
 }
 
-// TestAddressesOfServers checks the address, the key and the request members of servers that differ.
+// TestAddressesOfServers checks the address, the key and the request members for servers that differ from their
+// provider's API.
 func TestAddressesOfServers(t *testing.T) {
 	no := false
 	for name, tt := range map[string]struct {
@@ -74,7 +75,7 @@ func TestAddressesOfServers(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfServers checks the switches that decide whether reasoning comes back.
+// TestDefaultsOfServers checks the switches that decide whether reasoning is sent back.
 func TestDefaultsOfServers(t *testing.T) {
 	for host, encrypted := range map[string]bool{"api.x.ai": true, "r.openai.azure.com": true, "r.services.ai.azure.com": true,
 		"bedrock-runtime.eu-west-1.amazonaws.com": true, "bedrock-mantle.eu-west-1.api.aws": true, "api.groq.com": false} {
@@ -87,7 +88,7 @@ func TestDefaultsOfServers(t *testing.T) {
 	}
 }
 
-// TestUsage checks the counts of each wire.
+// TestUsage checks the token counts of each wire format.
 func TestUsage(t *testing.T) {
 	chat := func(usage string) string {
 		return `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":` + usage + "}\n\ndata: [DONE]\n\n"

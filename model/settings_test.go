@@ -14,8 +14,8 @@ import (
 	"github.com/tenonhq/tenon/model/bedrock"
 )
 
-// TestSettingsOnTheWire: each setting of models.NAME has its member in the wire's request, and a question's setting
-// counts more.
+// TestSettingsOnTheWire checks that each setting of models.NAME is sent in the right member of the request, and that a
+// question's setting overrides it.
 func TestSettingsOnTheWire(t *testing.T) {
 	seed, yes := 7, true
 	asks := tenon.Sampling{Effort: "low"}
@@ -75,7 +75,7 @@ func TestSettingsOnTheWire(t *testing.T) {
 	})
 }
 
-// TestAnswersOnTheWire: settings about the form of answers have their members in the wire's request.
+// TestAnswersOnTheWire checks that settings about the form of answers are sent in the right member of the request.
 func TestAnswersOnTheWire(t *testing.T) {
 	yes := true
 	checkSent(t, []sentSetting{
@@ -102,7 +102,7 @@ func TestAnswersOnTheWire(t *testing.T) {
 	})
 }
 
-// sentSetting is a setting, and what a request has of it.
+// sentSetting is a setting with the members that a request must contain.
 type sentSetting struct {
 	name, wire string
 	cfg        model.Config
@@ -110,7 +110,7 @@ type sentSetting struct {
 	want, no   []string
 }
 
-// checkSent holds requests to what they have of settings.
+// checkSent checks that requests contain the members of the settings.
 func checkSent(t *testing.T, list []sentSetting) {
 	for _, c := range list {
 		t.Run(c.name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func checkSent(t *testing.T, list []sentSetting) {
 	}
 }
 
-// TestCheckSettings: what a wire or model cannot express is an error that names the key.
+// TestCheckSettings checks that a setting that a wire format or model cannot express is an error that names the key.
 func TestCheckSettings(t *testing.T) {
 	seed, yes := 7, true
 	for _, c := range []struct {
@@ -202,7 +202,8 @@ func TestCheckSettings(t *testing.T) {
 	}
 }
 
-// TestExtraMembers: extra is refused for what its wire sets, and for nothing else.
+// TestExtraMembers checks that the key extra may not contain members that tenon sets itself in the wire format, and may
+// contain all others.
 func TestExtraMembers(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -228,7 +229,7 @@ func TestExtraMembers(t *testing.T) {
 	}
 }
 
-// FuzzMergeMembers: merged members are valid JSON, and members of tenon keep their values. MD-9.
+// FuzzMergeMembers checks MD-9: merged members are valid JSON, and tenon's own members keep their values.
 func FuzzMergeMembers(f *testing.F) {
 	f.Add(`{"a":{"b":[1]},"c":2}`, `{"a":{"b":[1,"x"],"d":{}},"c":3,"e":null}`)
 	f.Add(`{}`, `{"a":1,"a":2}`)
@@ -257,7 +258,7 @@ func FuzzMergeMembers(f *testing.F) {
 	})
 }
 
-// settingsSent returns the request on a wire.
+// settingsSent returns the request body in a wire format.
 func settingsSent(t *testing.T, wire string, cfg model.Config, req *tenon.Request) string {
 	t.Helper()
 	if wire != "bedrock" {

@@ -17,8 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/anthropic"
+	"github.com/tenonhq/tenon/model/bedrock"
 	"github.com/tenonhq/tenon/model/gemini"
 	"github.com/tenonhq/tenon/model/ollama"
 	"github.com/tenonhq/tenon/model/openai"
@@ -51,6 +53,12 @@ func adapter(t testing.TB, wire string, cfg model.Config, env model.Env) tenon.M
 		m, err = anthropic.New(cfg, env)
 	case "gemini":
 		m, err = gemini.New(cfg, env)
+	case "vertex":
+		cfg.Provider, cfg.Region = "vertex", "us-east1"
+		m, err = gemini.New(cfg, env)
+	case "bedrock":
+		cfg.Provider, cfg.Region = "bedrock", "us-east-1"
+		m, err = bedrock.New(cfg, env)
 	case "ollama":
 		cfg.Provider, cfg.API = "ollama", model.APIOllama
 		m, err = ollama.New(cfg, env)
@@ -126,7 +134,7 @@ var cutByAuthors = map[string]bool{"vercel-ai/openai/responses/openai-shell-cont
 // bytes, and cut after every event.
 func TestRecordedStreams(t *testing.T) {
 	all := recordings(t)
-	var now atomic.Pointer[[]byte] // an abandoned request may still be answered during the next one
+	var now atomic.Pointer[[]byte] // an abandoned request may still be running during the next one
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		body := *now.Load()
@@ -169,7 +177,7 @@ func TestRecordedStreams(t *testing.T) {
 				t.Fatalf("in single bytes: %v", err)
 			}
 			compare(t, r, single)
-			if !testing.Short() { // slow, and in one goroutine, so the race detector gains nothing
+			if longtest.On() {
 				cuts(t, r)
 			}
 			echo(t, r, single.resp.Message)
@@ -181,7 +189,7 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// compare compares an answer with the referee's verdict.
+// compare compares an answer with the verdict of the referee, a second, simpler decoder.
 func compare(t *testing.T, r recorded, got answered) {
 	t.Helper()
 	want := referees[r.wire](r.events)
@@ -223,8 +231,8 @@ func compare(t *testing.T, r recorded, got answered) {
 	}
 }
 
-// cuts ends the stream after every event. The result must be an error until the provider's end mark
-// (for chat: a finish_reason).
+// cuts ends the stream after every event. Before the provider's end mark (for chat: a finish_reason) the result must be
+// an error.
 func cuts(t *testing.T, r recorded) {
 	t.Helper()
 	parse := wires[r.wire]
@@ -251,7 +259,7 @@ func cuts(t *testing.T, r recorded) {
 	}
 }
 
-// echo sends the answer back and compares it with the recording.
+// echo sends the answer back as part of the next request and compares it with the recording.
 func echo(t *testing.T, r recorded, msg *tenon.Message) {
 	t.Helper()
 	if r.wire == "anthropic" {
@@ -339,7 +347,7 @@ func holds(entries any, s string) bool {
 	return false
 }
 
-// TestRecordedNumbers compares two streams with the counts of the provider's own client library.
+// TestRecordedNumbers compares the usage in two streams with the counts of the provider's own client library.
 func TestRecordedNumbers(t *testing.T) {
 	for _, r := range recordings(t) {
 		first := strings.HasSuffix(r.name, "#0")

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// dialectOf returns the name of the schema rules of a wire.
+// dialectOf returns the name of the schema rules for a wire format.
 var dialectOf = map[string]string{"anthropic": "anthropic", "chat": "openai", "responses": "openai", "gemini": "gemini"}
 
 // sentTools offers a server's tools to a model. It returns the name, description and schema of each
@@ -101,7 +101,7 @@ func Test_RA57_EmptySchema(t *testing.T) {
 	}
 }
 
-// Test_AI19_ProviderOptions checks that options are sent only to their provider.
+// Test_AI19_ProviderOptions checks that a tool's options for a provider are sent only to this provider.
 func Test_AI19_ProviderOptions(t *testing.T) {
 	src := catalog.Source{Server: "w", Options: map[string]json.RawMessage{"openai": json.RawMessage(`{"strict":true}`)},
 		Tools: []tenon.Tool{{Remote: "ping", Input: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)}, {Remote: "pong", Input: json.RawMessage(`{"type":"object"}`)}},

@@ -29,7 +29,7 @@ func searched(callID string, found ...string) *tenon.Request {
 	}}
 }
 
-// TestToolSearch checks how each wire sends found tools.
+// TestToolSearch checks in which form each wire format sends found tools.
 func TestToolSearch(t *testing.T) {
 	yes := true
 	native := model.Config{Quirks: model.QuirkConfig{ToolSearch: &yes}}

@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/store"
 )
 
-// TestPinsNoticeEveryChange changes the definitions of a server's tools in every way
-// that there is and holds them to their pins: each change is found, in the tool that
-// has it, and no other order is one.
+// TestPinsNoticeEveryChange changes the definitions of a server's tools in every possible way and compares them with
+// their pins. Each change must be found in its tool. A change of order that has no meaning must not count.
 func TestPinsNoticeEveryChange(t *testing.T) {
 	w := rand.New(rand.NewPCG(1, 2))
 	const own = `{"command":"x","args":["a"]}`
@@ -24,7 +24,7 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 	for name, d := range definitionsByName(t, w, fiveTools(), own) {
 		kept[name] = store.Pin{Remote: name, Digest: d.digest}
 	}
-	for range 500 { // nothing but another order
+	for range longtest.Times(50, 500) { // nothing but another order
 		list := fiveTools()
 		w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		for _, v := range list {
@@ -35,7 +35,7 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 		}
 	}
 	kinds := map[string]int{}
-	for range 3000 {
+	for range longtest.Times(300, 3000) {
 		list := fiveTools()
 		i := w.IntN(len(list))
 		before, _ := json.Marshal(list[i])
@@ -58,7 +58,7 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 	if len(kinds) < 6 {
 		t.Errorf("kinds %v", kinds)
 	}
-	// Another command is a change of all tools; one that is gone leaves its name to nobody.
+	// A changed command counts as a change of all tools. A removed tool is not replaced by another one.
 	for _, self := range []string{`{"command":"y","args":["a"]}`, `{"command":"x","args":["a","b"]}`, `{"command":"x","args":["a"],"env":["A"]}`} {
 		if got := changes(definitionsByName(t, w, fiveTools(), self), kept); len(got) != 6 {
 			t.Errorf("%s: %v", self, got)
@@ -82,7 +82,7 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 	}
 }
 
-// fiveTools returns the definitions of five tools, as a server lists them.
+// fiveTools returns five definitions as a server lists them.
 func fiveTools() []any {
 	var list []any
 	for i := range 5 {
@@ -94,8 +94,8 @@ func fiveTools() []any {
 	return list
 }
 
-// definitionsByName returns the definitions of the listed tools by name, after a shuffle of their members, and
-// under "" the definition of the server.
+// definitionsByName shuffles the members of the listed definitions and returns them by tool name. The definition of the
+// server has the name "".
 func definitionsByName(t *testing.T, w *rand.Rand, list []any, self string) map[string]definition {
 	t.Helper()
 	var tools []tenon.Tool
@@ -121,8 +121,8 @@ func definitionsByName(t *testing.T, w *rand.Rand, list []any, self string) map[
 	return now
 }
 
-// FuzzDefine holds what is pinned to what comes of decoding a definition: pins of earlier
-// releases were made so.
+// FuzzDefine compares the pinned form with the form that earlier releases made by decoding a definition, because their
+// pins stay valid.
 func FuzzDefine(f *testing.F) {
 	for _, s := range []string{`{"name":"a","inputSchema":{"type":"object","required":["b","a"],"properties":{"type":{"enum":[2,"1",null]},"<":{"type":["null","string"]}}}}`,
 		`{"enum":[{"required":["b","a"]},{"required":["a","b"]}]}`, `{"required":{"required":[[2],[1]]}}`, `{"a":1,"a":2}`, `{"description":"\u00e9 <b> \\"}`, strings.Repeat(`{"enum":[`, 40) + strings.Repeat(`]}`, 40)} {
@@ -137,14 +137,14 @@ func FuzzDefine(f *testing.F) {
 	})
 }
 
-// mutate changes one thing about a definition, but for its name, and says what.
+// mutate makes one random change to a definition, but not to its name. It returns a description of the change.
 func mutate(w *rand.Rand, v any) string {
 	var edits []func() string
 	collect(w, v, true, &edits)
 	return edits[w.IntN(len(edits))]()
 }
 
-// collect lists changes of all places of a value.
+// collect adds the possible changes at all places of a value to edits.
 func collect(w *rand.Rand, v any, top bool, edits *[]func() string) {
 	x, ok := v.(map[string]any)
 	if !ok {
@@ -182,7 +182,7 @@ func collect(w *rand.Rand, v any, top bool, edits *[]func() string) {
 	}
 }
 
-// sets changes the order of lists whose order says nothing.
+// sets shuffles the lists whose order has no meaning.
 func sets(w *rand.Rand, v any) {
 	x, ok := v.(map[string]any)
 	if !ok {
@@ -196,7 +196,7 @@ func sets(w *rand.Rand, v any) {
 	}
 }
 
-// shuffled writes JSON with its keys in any order and white space in between.
+// shuffled writes a value as JSON with its keys in random order and with white space.
 func shuffled(w *rand.Rand, v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:

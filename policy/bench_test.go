@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkMask masks a result and an event.
+// BenchmarkMask masks the result of a call and an event.
 func BenchmarkMask(b *testing.B) {
 	names := []string{"password", "token"}
 	rows := []byte(`{"rows":[` + strings.Repeat(`{"name":"Ada","password":"x","age":36,"tags":["a","b"]},`, 100) + `{}]}`)

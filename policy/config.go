@@ -54,9 +54,6 @@ const (
 	ResultsOff    = "off"
 )
 
-// Size is a number of bytes. A configuration writes it as 64KiB, 1MB or a bare number.
-type Size int
-
 // Config is the block `policy` of tenon.yaml.
 type Config struct {
 	// Rules with conditions on calls. The first rule whose condition is true decides, and overrides all blocks. If a
@@ -137,7 +134,7 @@ type Block struct {
 	// Calls of one tool that run at the same time, over all runs of the process; further calls wait. 0: no limit.
 	Concurrency *int `yaml:"concurrency" min:"0" default:"0"`
 	// Maximum size of the text of a result that the model gets.
-	ResultBytes Size `yaml:"result_bytes" default:"256KiB"`
+	ResultBytes tenon.Size `yaml:"result_bytes" default:"256KiB"`
 	// Maximum number of estimated tokens of the text of a result. The smaller of the two limits applies.
 	ResultTokens int `yaml:"result_tokens" min:"1" default:"8000"`
 	// The model's view of a larger result: its head and its tail (truncate), its first lines (artifact), or an error.

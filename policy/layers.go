@@ -12,11 +12,11 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Layer is the ruleset of one author: the administrator, the user or the project. Names and annotations that come
-// from less trusted layers permit nothing in it.
+// Layer is the ruleset of one author: the administrator, the user or the project. Names and annotations that come from
+// less trusted layers permit nothing in it.
 //
-// A tool belongs to a less trusted layer if the identity of its server begins with the name of that layer. If no
-// layer names the server, its identity begins with "target", and it does, too.
+// A tool belongs to a less trusted layer if the identity of its server begins with the name of that layer. The identity
+// of a server that no layer names begins with "target"; its tools also belong to a less trusted layer.
 type Layer struct {
 	Name  string
 	Rules *Rules

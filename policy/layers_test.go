@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// layered compiles the rules of layers, the most trusted first.
+// layered compiles the rules of the layers. The first layer is the most trusted one.
 func layered(t *testing.T, list ...Layer) *Layers {
 	t.Helper()
 	for i := range list {
@@ -24,7 +24,7 @@ func layered(t *testing.T, list ...Layer) *Layers {
 	return NewLayers(list...)
 }
 
-// rules are rules of a layer, with conditions.
+// rules adds rules with conditions to r and returns it.
 func rules(t *testing.T, r Rules, list ...Rule) *Rules {
 	t.Helper()
 	if err := r.Add(list...); err != nil {
@@ -38,7 +38,7 @@ type layersCase struct {
 	user  Layer
 	own   Rules
 	agent string
-	of    string // identity of the server; "" is user:s
+	of    string // identity of the server; "" means user:s
 	want  tenon.Verdict
 	layer string
 }
@@ -50,7 +50,7 @@ func TestLayersJudge(t *testing.T) {
 	plain := tenon.Tool{Server: "s", Remote: "x", Name: "x"}
 	readOnly := plain
 	readOnly.Annotations.ReadOnly = &yes
-	declared := readOnly // an entry of the project says so; the server does not
+	declared := readOnly // an entry of the project declares this; the server does not
 	declared.Rules.Original = &tenon.OriginalTool{}
 	grouped := plain
 	grouped.Rules.Groups = []string{"safe"}
@@ -95,8 +95,8 @@ func TestLayersJudge(t *testing.T) {
 	}
 }
 
-// checkLayers judges a call by the user's and the project's rules. Exactly one of the layers' verdicts wins:
-// the one of the whole.
+// checkLayers judges a call by the rules of the user and the project. Exactly one layer's verdict must win, and it must
+// be the verdict of all layers together.
 func checkLayers(t *testing.T, tc layersCase) {
 	tc.user.Name = "user"
 	if tc.user.Rules == nil {
@@ -141,7 +141,7 @@ func TestLayersFor(t *testing.T) {
 		"rate none":                  {Block{Rate: "5/h"}, Block{Rate: RateNone}, func(b Block) any { return b.Rate }, "5/h"},
 		"rate of the project":        {Block{Rate: RateNone}, Block{Rate: "5/h"}, func(b Block) any { return b.Rate }, "5/h"},
 		"concurrency":                {Block{Concurrency: n(1)}, Block{Concurrency: n(0)}, func(b Block) any { return *b.Concurrency }, 1},
-		"bytes":                      {Block{ResultBytes: 10}, Block{ResultBytes: 20}, func(b Block) any { return b.ResultBytes }, Size(10)},
+		"bytes":                      {Block{ResultBytes: 10}, Block{ResultBytes: 20}, func(b Block) any { return b.ResultBytes }, tenon.Size(10)},
 		"tokens":                     {Block{ResultTokens: 10}, Block{}, func(b Block) any { return b.ResultTokens }, 10},
 		"retry":                      {Block{Retry: RetryNever}, Block{Retry: RetryAlways}, func(b Block) any { return b.Retry }, RetryNever},
 		"large results":              {Block{OnLargeResult: LargeError}, Block{OnLargeResult: LargeArtifact}, func(b Block) any { return b.OnLargeResult }, LargeError},

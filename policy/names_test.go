@@ -6,8 +6,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// A rule that restricts holds under every name that a tool has or had; one that permits
-// holds only under all of them.
+// TestRulesHoldUnderEveryName checks rules about tools that were renamed. A rule that restricts applies if it matches
+// any name that the tool has or had. A rule that permits applies only if it matches all of them.
 func TestRulesHoldUnderEveryName(t *testing.T) {
 	plain := tenon.Tool{Server: "bank", Remote: "send", Name: "send"}
 	moved := tenon.Tool{Server: "bank", Remote: "send", Name: "bank_send", Rules: tenon.ToolRules{Wanted: "send"}}
@@ -54,7 +54,7 @@ func TestRulesHoldUnderEveryName(t *testing.T) {
 	}
 }
 
-// A condition of a block that asks is not evaded by a collision.
+// TestApprovalIfHoldsUnderEveryName checks that a name clash cannot evade a condition for approval.
 func TestApprovalIfHoldsUnderEveryName(t *testing.T) {
 	tool := tenon.Tool{Server: "bank", Remote: "send", Name: "bank_send", Rules: tenon.ToolRules{Wanted: "send"}}
 	for _, when := range []string{`tool.name == "send"`, `tool.exposed == "send"`, `tool.exposed == "bank_send"`, `tool.remote_name == "send"`} {
@@ -70,7 +70,8 @@ func TestApprovalIfHoldsUnderEveryName(t *testing.T) {
 	}
 }
 
-// A rule about what a server is holds under any entry name.
+// TestServerConditions checks conditions on what a server is, such as its host or command, which hold under any entry
+// name.
 func TestServerConditions(t *testing.T) {
 	tool := tenon.Tool{Server: "harmless", Remote: "send", Name: "send"}
 	web := Server{Host: "api.example.com"}

@@ -46,9 +46,9 @@ type Rules struct {
 // Opinion is the decision of the rules about a call, with the limits that apply to it.
 type Opinion struct {
 	Verdict    tenon.Verdict // allow, ask or deny
-	Reason     string        // for the person who is asked, or the model
+	Reason     string        // reason for the person who is asked, or for the model
 	Idempotent bool          // a repeat is safe
-	Timeout    time.Duration // 0 means the server's own timeout
+	Timeout    time.Duration // 0 means the server's request_timeout
 	Expires    time.Duration // how long a question waits; 0 means for ever
 	MaxRun     int           // maximum calls of the tool in a run; 0 means no limit
 	MaxSession int           // maximum calls in a session; 0 means no limit
@@ -84,10 +84,6 @@ func (r *Rules) groupsOf(id ID) []string {
 	}
 	return []string{tenon.DefaultGroup}
 }
-
-// Judge decides whether a call of a tool may run. The first rule whose condition is true decides, or else the tool's
-// block. Judge trusts the tool's annotations: the catalog has dropped annotations of servers that are not trusted.
-func (r *Rules) Judge(f *Facts) Opinion { return NewLayers(Layer{Rules: r}).Judge(f) }
 
 // verdict returns the decision of the rules, or else of the block's approval. said is false if neither decides.
 func (r *Rules) verdict(f *Facts, approval Approval) (v tenon.Verdict, reason string, said bool) {

@@ -95,7 +95,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestBlocks has the most specific block win, value by value, a zero included.
+// TestBlocks checks that the most specific block wins, separately for each value. A configured zero counts as a value.
 func TestBlocks(t *testing.T) {
 	id := ID{"s", "x"}
 	r := Rules{
@@ -122,7 +122,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestApprovalIf asks where the condition of the block is true, or cannot be decided.
+// TestApprovalIf checks that a call asks if the condition of its block is true or cannot be decided.
 func TestApprovalIf(t *testing.T) {
 	r := Rules{Servers: map[string]Block{"s": {Approval: Approval{If: "args.n > 3"}}}}
 	if err := r.Compile(); err != nil {
@@ -152,7 +152,8 @@ func FuzzParseRate(f *testing.F) {
 	})
 }
 
-// TestSameCallTells keeps calls apart whose arguments look alike once they are decoded.
+// TestSameCallTells checks that calls with different arguments have different keys, even if decoding would make the
+// arguments equal.
 func TestSameCallTells(t *testing.T) {
 	key := func(args string) string {
 		k, err := (&SameCall{Scope: ScopeRun, Owner: "r", Server: "s", Remote: "t", Arguments: json.RawMessage(args)}).Key()

@@ -32,7 +32,7 @@ type Results struct {
 // Kept is one result.
 type Kept struct {
 	Key       string // see [SameCall]
-	Session   string // of the run that made the call
+	Session   string // session of the run that made the call
 	Run, Step string // of the call
 	Expires   time.Time
 	Result    *tenon.Result

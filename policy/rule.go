@@ -90,7 +90,7 @@ func (r *Rules) Compile() error {
 // Named is a name of a tool that a condition compares with; see [Condition.Mentions].
 type Named struct {
 	Mention
-	Path string // of the condition in the configuration
+	Path string // path of the condition in the configuration
 }
 
 // Mentions returns the names of tools with which conditions of policy.rules compare.

@@ -74,8 +74,8 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// FuzzTemplate: no template and no arguments make it panic, and what is put into a
-// JSON text leaves it JSON.
+// FuzzTemplate checks that no template and no arguments cause a panic, and that filling a JSON text leaves it valid
+// JSON.
 func FuzzTemplate(f *testing.F) {
 	language, err := NewTemplates()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestAttacksOnUnder tries paths that a server may read in another way than under does. A row
-// without want must be false or an error: nothing outside of srv is under it.
+// TestAttacksOnUnder tries paths that a server may read differently than Under. A row without want must be false or an
+// error, because its path may lead outside of srv.
 func TestAttacksOnUnder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the rows are about paths of Unix")
@@ -72,7 +72,7 @@ func TestAttacksOnUnder(t *testing.T) {
 				root = srv
 			}
 			got, err := Under(c.path, root)
-			if name == "root with a way up" { // the owner wrote it, and it means top
+			if name == "root with a way up" { // the owner wrote this root, and it means top
 				if !got || err != nil {
 					t.Errorf("%v, %v", got, err)
 				}
@@ -85,7 +85,7 @@ func TestAttacksOnUnder(t *testing.T) {
 	}
 }
 
-// TestUnderSeesNow swaps links between two decisions: no answer is kept.
+// TestUnderSeesNow changes a link between two decisions, to check that no answer is cached.
 func TestUnderSeesNow(t *testing.T) {
 	srv := folders(t)
 	link := filepath.Join(srv, "swapped")
@@ -103,8 +103,8 @@ func TestUnderSeesNow(t *testing.T) {
 	}
 }
 
-// TestAttacksOnConditions evaluates conditions of grants on arguments that a model chose. A
-// condition that cannot be decided does not hold.
+// TestAttacksOnConditions evaluates conditions of grants on arguments that a model chose. A condition that cannot be
+// decided counts as false.
 func TestAttacksOnConditions(t *testing.T) {
 	srv := folders(t)
 	l, err := NewArgumentLanguage()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// folders makes srv with files and links in it, and its neighbours.
+// folders creates the folder srv with files and links in it, and folders next to it.
 func folders(t testing.TB) (srv string) {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -112,7 +112,7 @@ func TestUnder(t *testing.T) {
 	}
 }
 
-// TestUnderInConditions checks what rules and grants make of the function.
+// TestUnderInConditions checks the function under in the conditions of rules and grants.
 func TestUnderInConditions(t *testing.T) {
 	srv := folders(t)
 	rules, err := NewLanguage()
@@ -167,7 +167,7 @@ func TestUnderInConditions(t *testing.T) {
 	}
 }
 
-// TestUnderAgreesWithSystem compares Under with the files that the system opens.
+// TestUnderAgreesWithSystem compares Under with the files that the operating system opens.
 func TestUnderAgreesWithSystem(t *testing.T) {
 	srv := folders(t)
 	top := filepath.Dir(srv)
@@ -195,7 +195,7 @@ func TestUnderAgreesWithSystem(t *testing.T) {
 		if got != want {
 			t.Fatalf("Under(%q) is %v; it is %q", path, got, real)
 		}
-		if f, err := os.Open(path); err == nil && got { // the system resolves links at first
+		if f, err := os.Open(path); err == nil && got { // the system resolves links before it opens the file
 			st, _ := f.Stat()
 			inside := false
 			_ = filepath.Walk(srv, func(p string, info os.FileInfo, err error) error {

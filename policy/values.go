@@ -33,7 +33,7 @@ var (
 // Server contains the facts about a tool's server for conditions. They do not depend on the server's name in the
 // configuration.
 type Server struct {
-	Host    string   // of its URL, in lower case and without the port; "" for a command
+	Host    string   // host of its URL, in lower case and without the port; "" for a command
 	Command string   // the program as written; "" for a URL
 	Args    []string // its arguments
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Test_MD10_BinaryBodies checks that a body that is no text survives a cassette unchanged.
+// Test_MD10_BinaryBodies checks that a body that is not text survives a cassette unchanged.
 func Test_MD10_BinaryBodies(t *testing.T) {
 	for _, body := range []string{"\x00\x00\x00\x10\xff{}", "text", "{\"a\":1}"} {
 		r := response(200, http.Header{"Content-Type": {"application/vnd.amazon.eventstream"}}, []byte(body))

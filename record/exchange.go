@@ -29,7 +29,13 @@ type Config struct {
 	// resumed. A [Recorder] then continues the cassette instead of replacing it. A [Player] ignores unused recordings
 	// that precede the first used recording of each folder.
 	Resumed bool
+	// MaxBytes bounds the bytes that a [Recorder] writes. The exchanges after that are not recorded, and
+	// [Recorder.Close] returns an error of code too_large. 0 means 1 GiB.
+	MaxBytes int64
 }
+
+// maxCassette is the default of [Config.MaxBytes].
+const maxCassette = 1 << 30
 
 // version is the version of written cassettes. Cassettes of version 1 have no manifest and no
 // traffic of servers.

@@ -73,7 +73,15 @@ func NewPlayer(cfg Config) (*Player, error) {
 // load reads one recording. name is its path in the cassette.
 func (p *Player) load(folder, name string) error {
 	path := filepath.Join(p.dir, name)
-	data, err := os.ReadFile(path)
+	st, err := os.Stat(path)
+	if err == nil && (!st.Mode().IsRegular() || st.Size() > maxCassette) {
+		return tenon.Errorf(tenon.CodeConfig, "replay: %s is not a recording, or has more than %d bytes", path,
+			maxCassette)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(path)
+	}
 	if err != nil {
 		return tenon.Errorf(tenon.CodeStore, "replay: %w", err)
 	}

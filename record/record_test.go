@@ -3,12 +3,14 @@ package record_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -371,5 +373,86 @@ func TestBrokenStreamIsReplayedBroken(t *testing.T) {
 	_, again, second := ask(chat(t, s.URL, p.Transport()), tenon.UserMessage("q"))
 	if first == nil || second == nil || first.Error() != second.Error() || deltas != "hal" || again != "hal" {
 		t.Errorf("%v, %v", first, second)
+	}
+}
+
+// TestGW_33_CassetteIsBounded checks that a recorder stops at its limit, says so, and disturbs no call.
+func TestGW_33_CassetteIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	r, err := record.NewRecorder(record.Config{Dir: dir, MaxBytes: 2000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := r.Toolset("s", boundedTools{})
+	for range 20 {
+		if _, err := tools.Call(t.Context(), tenon.Call{Tool: "t", Arguments: []byte(`{"n":1}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); tenon.ErrorCode(err) != tenon.CodeTooLarge {
+		t.Errorf("the recorder ends with %v", err)
+	}
+	var size int64
+	files, err := os.ReadDir(filepath.Join(dir, "mcp", "s"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(len(files), err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size += info.Size(); info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
+			t.Errorf("%s has mode %v", f.Name(), info.Mode())
+		}
+	}
+	if size > 2000 {
+		t.Errorf("%d bytes", size)
+	}
+}
+
+// boundedTools answers every call.
+type boundedTools struct{}
+
+func (boundedTools) Tools(context.Context) ([]tenon.Tool, error) { return nil, nil }
+
+func (boundedTools) Call(context.Context, tenon.Call) (*tenon.Result, error) {
+	return &tenon.Result{Content: []tenon.Content{{Type: "text", Text: "done"}}}, nil
+}
+
+// TestFoldersThatOthersMade checks that the recorder writes to nothing outside of its folder, and that the player reads
+// only files.
+func TestFoldersThatOthersMade(t *testing.T) {
+	outside := t.TempDir()
+	victim := filepath.Join(outside, "victim")
+	if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := func(dir, name, to string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(to, path)); err != nil {
+			t.Skip(err) // a system without links
+		}
+	}
+	dir := t.TempDir()
+	link(dir, "cassette.json.tmp", victim)
+	link(dir, "cassette.json", victim)
+	if _, err := record.NewRecorder(record.Config{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
+		t.Errorf("the file outside has %q, %v", b, err)
+	}
+	for _, name := range []string{"mcp", "model"} {
+		dir := t.TempDir()
+		link(dir, name, outside)
+		if _, err := record.NewRecorder(record.Config{Dir: dir}); tenon.ErrorCode(err) != tenon.CodeConfig {
+			t.Errorf("%s is a link: %v", name, err)
+		}
+	}
+	link(dir, "model/0001.json", "/dev/null")
+	if _, err := record.NewPlayer(record.Config{Dir: dir}); tenon.ErrorCode(err) != tenon.CodeConfig {
+		t.Errorf("a recording that is a device: %v", err)
 	}
 }

@@ -2,14 +2,18 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"iter"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/tenonhq/tenon"
@@ -20,10 +24,12 @@ import (
 type Recorder struct {
 	dir      string
 	redactor *tenon.Redactor
+	max      int64 // of bytes to write
 
-	mu   sync.Mutex
-	last map[string]int // the number of the last recording of each folder
-	err  error          // the first error
+	mu      sync.Mutex
+	last    map[string]int // the number of the last recording of each folder
+	written int64          // bytes
+	err     error          // the first error
 
 	lists map[string][]byte // the last recorded lists of prompts and resources
 }
@@ -35,7 +41,11 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 	if cfg.Redactor == nil {
 		cfg.Redactor = new(tenon.Redactor)
 	}
-	r := &Recorder{dir: cfg.Dir, redactor: cfg.Redactor, last: map[string]int{}}
+	r := &Recorder{dir: cfg.Dir, redactor: cfg.Redactor, max: cmp.Or(cfg.MaxBytes, maxCassette),
+		last: map[string]int{}}
+	if err := checkFolders(cfg.Dir, modelFolder, serversFolder); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(modelDir(cfg.Dir), 0o700); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
 	}
@@ -52,6 +62,9 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := isOurs(cfg.Dir, folders); err != nil {
+		return nil, err
 	}
 	for folder, names := range folders {
 		if cfg.Resumed {
@@ -72,6 +85,20 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 	return r, r.Close()
 }
 
+// isOurs refuses to remove recordings of a folder without a manifest: somebody else may have written these files. A
+// recorder writes its manifest before its first recording.
+func isOurs(dir string, found map[string][]string) error {
+	_, err := os.Lstat(filepath.Join(dir, manifestFile))
+	switch {
+	case len(found) == 0, err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return tenon.Errorf(tenon.CodeStore, "record: %w", err)
+	}
+	return tenon.Errorf(tenon.CodeConfig, "record: %s has no %s, so the files in its folder '%s' may not be "+
+		"recordings; record into another folder, or remove them", dir, manifestFile, slices.Sorted(maps.Keys(found))[0])
+}
+
 // Close returns the first error of writing a recording. Such a cassette is incomplete. Recording
 // errors never fail a request.
 func (r *Recorder) Close() error {
@@ -82,9 +109,30 @@ func (r *Recorder) Close() error {
 
 // prepare creates the folder of a server.
 func (r *Recorder) prepare(folder string) {
-	if err := os.MkdirAll(filepath.Join(r.dir, folder), 0o700); err != nil {
+	err := checkFolders(r.dir, folder)
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(r.dir, folder), 0o700)
+	}
+	if err != nil {
 		r.fault(err)
 	}
+}
+
+// checkFolders refuses a folder of a cassette that is a link: in a folder that others made, it could lead the recorder
+// to overwrite files elsewhere. A missing folder is no error.
+func checkFolders(dir string, folders ...string) error {
+	for _, f := range folders {
+		path := filepath.Join(dir, f)
+		st, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return tenon.Errorf(tenon.CodeStore, "record: %w", err)
+		case !st.IsDir():
+			return tenon.Errorf(tenon.CodeConfig, "record: %s is not a folder; record into another folder", path)
+		}
+	}
+	return nil
 }
 
 func (r *Recorder) fault(err error) {
@@ -93,6 +141,22 @@ func (r *Recorder) fault(err error) {
 	if r.err == nil {
 		r.err = tenon.Errorf(tenon.CodeStore, "record: %w", err)
 	}
+}
+
+// fits counts the bytes of a file, and reports whether the cassette may have them. If it may not, the recording is
+// incomplete from now on.
+func (r *Recorder) fits(path string, size int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written += int64(size)
+	if r.written <= r.max {
+		return true
+	}
+	if r.err == nil {
+		r.err = tenon.Errorf(tenon.CodeTooLarge, "record: the cassette in %s is incomplete: %s is the first exchange "+
+			"beyond the limit of %d bytes", r.dir, filepath.Base(path), r.max)
+	}
+	return false
 }
 
 // begin writes the request to the next file of a folder. So the request is recorded even if the
@@ -113,15 +177,34 @@ func (r *Recorder) write(path string, x any) {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	err := enc.Encode(x)
-	if err == nil {
-		err = os.WriteFile(path+".tmp", r.redactor.Bytes(buf.Bytes()), 0o600)
+	masked := r.redactor.Bytes(buf.Bytes())
+	if err == nil && !r.fits(path, len(masked)) {
+		return
 	}
 	if err == nil {
-		err = os.Rename(path+".tmp", path)
+		err = replace(path, masked)
 	}
 	if err != nil {
 		r.fault(err)
 	}
+}
+
+// replace replaces a file as a whole. It writes to no file that exists, so it follows no link, unlike package
+// internal/wholefile, which is for files of the user.
+func replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".*.tmp") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error says more
+	}
+	return err
 }
 
 // Transport returns a transport that records the traffic of base.

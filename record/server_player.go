@@ -129,8 +129,8 @@ type playingTools struct {
 	server, folder string
 }
 
-// listed returns the list at the current position of the replay: the last list before the next
-// unused request.
+// listed returns the recorded answer to a list method at the current position of the replay, which is the last one
+// before the next unused request. It marks the lists up to it as used. what names the items in errors.
 func (t *playingTools) listed(method, what string) (*serverTape, error) {
 	p := t.p
 	p.mu.Lock()

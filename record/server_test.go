@@ -339,3 +339,32 @@ func FuzzServerCassette(f *testing.F) {
 		_ = p.Close()
 	})
 }
+
+// TestRecorderOfForeignFolder checks that a recorder removes nothing from a folder without a manifest.
+func TestRecorderOfForeignFolder(t *testing.T) {
+	for name, manifest := range map[string]bool{"of somebody else": false, "a cassette": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "mcp", "bank", "0001.json")
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if manifest {
+				if err := os.WriteFile(filepath.Join(dir, "cassette.json"), []byte(`{"version":2}`), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := record.NewRecorder(record.Config{Dir: dir})
+			_, gone := os.Stat(file)
+			if (err == nil) != manifest || os.IsNotExist(gone) != manifest {
+				t.Errorf("%v; the file: %v", err, gone)
+			}
+			if !manifest && !strings.Contains(err.Error(), "has no cassette.json") {
+				t.Error(err)
+			}
+		})
+	}
+}

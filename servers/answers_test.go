@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNotOffered holds that a status names what the configuration does not offer to a server (UX-11).
+// TestNotOffered checks that a status lists the capabilities that the configuration does not offer to a server (UX-11).
 func TestNotOffered(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  Config

@@ -14,23 +14,21 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/internal/testserver"
 )
 
 const (
 	bombMemory = 256 << 20 // resident, at its peak
-	bombKills  = 512 << 20 // of data: an allocation beyond it ends the process
+	bombKills  = 512 << 20 // limit of the process's data: a larger allocation ends the process
 	bombTime   = 2 * time.Second
 )
 
-// TestA2 has servers send what no memory holds, to a process that would be ended
-// by a limit of its memory: it stays far below it, and each operation comes to an
-// end in time with an error that names the server, or goes well. make check runs
-// all of it (TENON_HOSTILE=all).
+// TestA2 has servers send more data than any memory can hold. The client is a process with a limit of its memory, and
+// must stay far below this limit. Each operation must end in time, either with success or with an error that names the
+// server. make check runs all cases (TENON_HOSTILE=all).
 func TestA2(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the race detector needs memory of its own")
-	}
+	longtest.Skip(t)
 	slots := make(chan bool, 2)
 	var wg sync.WaitGroup
 	n, rows := 0, 0
@@ -51,17 +49,17 @@ func TestA2(t *testing.T) {
 	t.Logf("%d rows", rows)
 }
 
-// suffered is what the process says that met a bomb.
+// suffered is the report of the process that received a bomb.
 type suffered struct {
 	Peak   int64 // bytes
 	List   string
 	Call   string
 	Longer time.Duration // than the limits
-	Alive  string        // what an honest call of another server said
+	Alive  string        // by how much an operation exceeded the limits
 }
 
-// victim starts the process, and again where it took longer than it may: what a bomb
-// holds up is held up every time, what other programs do is not.
+// victim starts the process. If it takes too long, victim starts it again, up to four times: a delay by the bomb
+// happens every time, a delay by other programs does not.
 func victim(t *testing.T, kind, bomb string) {
 	var longer []time.Duration
 	for len(longer) < 4 {
@@ -74,7 +72,7 @@ func victim(t *testing.T, kind, bomb string) {
 	t.Errorf("%s over %s: %v longer than the limits", bomb, kind, longer)
 }
 
-// explode starts the process once and returns how much longer than the limits it took.
+// explode starts the process once, checks its report, and returns by how much it exceeded the limits.
 func explode(t *testing.T, kind, bomb string) (longer time.Duration, ok bool) {
 	arg := ""
 	if kind != "stdio" {
@@ -110,7 +108,7 @@ func explode(t *testing.T, kind, bomb string) (longer time.Duration, ok bool) {
 	return s.Longer, true
 }
 
-// playVictim is the process: it lists the tools of a server and calls one.
+// playVictim is the main function of the process: it lists the tools of a server and calls one.
 func playVictim() {
 	kind, bomb, url := os.Args[1], os.Args[2], os.Args[3]
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: bombKills, Max: bombKills}); err != nil {

@@ -2,5 +2,5 @@
 
 package servers
 
-// playVictim is of Linux only: see TestA2 there.
+// playVictim exists on Linux only; see TestA2 there.
 func playVictim() {}

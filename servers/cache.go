@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -25,13 +26,13 @@ import (
 // server has been started. In the file it is one JSON object: these members, and then "tools" with the definitions,
 // byte for byte as they were received.
 type catalogue struct {
-	Key      string    `json:"key"` // of the configuration to which the list belongs
+	Key      string    `json:"key"` // key of the configuration to which the list belongs
 	Identity string    `json:"identity,omitempty"`
 	Listed   time.Time `json:"listed"`
 	Protocol string    `json:"protocol,omitempty"`
 	Found    string    `json:"found,omitempty"`
 	Server   string    `json:"server,omitempty"`
-	MAC      []byte    `json:"mac,omitempty"` // of all of it; see [Options]
+	MAC      []byte    `json:"mac,omitempty"` // MAC of the whole entry; see [Options]
 	tools    []tenon.Tool
 }
 
@@ -65,11 +66,22 @@ func (c *catalogue) store(path string) error {
 		size += len(c.tools[i].Raw) + len(",")
 	}
 	if size > maxCatalogue {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { // a later process would use the older list
-			return err
-		}
+		return dropFile(path)
+	}
+	return replaceFile(path, func(f io.Writer) error { return c.write(f, head) })
+}
+
+// dropFile removes a list that is too large to be kept, because a later process would use the older one.
+func dropFile(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	return err
+}
+
+// replaceFile writes a file as a whole.
+func replaceFile(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -77,7 +89,7 @@ func (c *catalogue) store(path string) error {
 	if err != nil {
 		return err
 	}
-	err = c.write(f, head)
+	err = write(f)
 	e := f.Close()
 	if err == nil {
 		err = e
@@ -132,10 +144,11 @@ func readCatalogue(b []byte) (*catalogue, bool) {
 // key returns a digest that differs between configurations whose tools may differ. It is a digest, because it
 // contains values that may be secret.
 func (c Config) key() string {
-	b, err := json.Marshal([]any{c.Transport, c.Protocol, c.Command, c.Args, c.Cwd, c.Env, c.EnvFile, c.Encoding, c.URL,
-		c.Headers, c.Auth.Type, c.Auth.Header, c.Settings})
-	if err != nil {
-		return "" // cannot be: all of it is text
+	list := []any{c.Transport, c.Protocol, c.Command, c.Args, c.Cwd, c.Env, c.EnvFile, c.Encoding, c.URL,
+		c.Headers, c.Auth.Type, c.Auth.Header, c.Settings}
+	b, err := json.Marshal(list)
+	if err != nil { // settings of a Go program that are not JSON
+		b = fmt.Appendf(nil, "%q", list)
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
@@ -259,7 +272,7 @@ func sameTools(a, b []tenon.Tool) bool {
 // Remembered returns the tools of the last listing, by this process or an earlier one, if the configuration allows
 // their use. It does not start or contact the server.
 func (s *Server) Remembered() ([]tenon.Tool, bool) {
-	if s.cfg.Discover != DiscoverCached || s.cfg.Lifecycle == LifecycleEager || s.cfg.Required || s.opts.RefreshTools {
+	if !s.mayRemember() {
 		return nil, false
 	}
 	s.mu.Lock()
@@ -273,10 +286,15 @@ func (s *Server) Remembered() ([]tenon.Tool, bool) {
 	return s.kept, s.kept != nil
 }
 
-// LastListed returns the tools of the last listing. The host needs them while the server is down: tools of other
-// servers then keep the names that they have beside its tools. LastListed does not start or contact the server, and
-// returns nil if no listing for this configuration is known. The scripts and secrets of the server may have changed
-// since the listing.
+// mayRemember reports whether lists of an earlier process may be used.
+func (s *Server) mayRemember() bool {
+	return s.cfg.Discover == DiscoverCached && s.cfg.Lifecycle != LifecycleEager && !s.cfg.Required &&
+		!s.opts.RefreshTools
+}
+
+// LastListed returns the tools of the last listing. The host needs them while the server is down, so that the exposed
+// names of other servers' tools do not change. LastListed does not start or contact the server, and returns nil if no
+// listing for this configuration is known. The scripts and secrets of the server may have changed since the listing.
 func (s *Server) LastListed() []tenon.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// catalogueOf is a catalogue of n tools whose definitions are at least as long as said.
+// catalogueOf returns a catalogue of n tools whose definitions have at least long bytes.
 func catalogueOf(n, long int) *catalogue {
 	c := &catalogue{Key: "k", Listed: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Protocol: mcp.Modern, Server: `a "server" 1`}
 	raws := make([][]byte, n)
@@ -26,7 +26,7 @@ func catalogueOf(n, long int) *catalogue {
 	return c
 }
 
-// TestCatalogueFile writes catalogues and reads them again.
+// TestCatalogueFile writes catalogues to files and reads them back.
 func TestCatalogueFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "t.json")
 	for _, n := range []int{0, 1, 3, 2000} {
@@ -54,8 +54,7 @@ func TestCatalogueFile(t *testing.T) {
 	}
 }
 
-// TestCatalogueIsWrittenAtClose has tools listed and the server closed at once: they are
-// kept, and of several lists it is the last.
+// TestCatalogueIsWrittenAtClose lists tools and closes the server at once. The last list must still be written.
 func TestCatalogueIsWrittenAtClose(t *testing.T) {
 	for range 20 {
 		cache := t.TempDir()
@@ -87,7 +86,7 @@ func TestCatalogueIsWrittenAtClose(t *testing.T) {
 	}
 }
 
-// FuzzCatalogue reads files that somebody else has written.
+// FuzzCatalogue reads files that another program may have written.
 func FuzzCatalogue(f *testing.F) {
 	for _, s := range []string{`{"key":"k","listed":"2026-01-02T03:04:05Z","tools":[{"name":"a"}]}`, `{"key":"k","tools":[]}`, `{"key":"k","tools":null}`, `{"tools":[{"name":"a"}],"key":7}`, `{"a\"b":1,"tools":[1]}`, `{"broken`, ``} {
 		f.Add([]byte(s))

@@ -16,6 +16,15 @@ type CallerCredentials struct {
 	Headers []string `yaml:"headers" default:"[]"`
 	// stdio: names of accepted variables. The caller gets a separate process.
 	Env []string `yaml:"env" default:"[]"`
+	// true: every principal but you signs in to the server with OAuth for itself. Its first call through the gateway
+	// gives its client the address of a page of tenon for this.
+	SignIn bool `yaml:"sign_in" default:"false"`
+	// true: the access token with which a client opens the gateway (`serve.auth.oauth`) is exchanged at `auth.issuer`
+	// for a token for the server (RFC 8693), in the name of `auth.client_id`. `auth.issuer` must have issued it. The
+	// server never gets the client's token.
+	Exchange bool `yaml:"exchange" default:"false"`
+	// exchange: the audience to ask for, in addition to the server's URL.
+	ExchangeAudience string `yaml:"exchange_audience"`
 	// true: a caller without credentials, from its request or from `principals`, is refused; only you use the
 	// credentials of the entry. false: it uses the credentials of the entry.
 	Required bool `yaml:"required" default:"false"`
@@ -111,5 +120,6 @@ func (c Config) Accept(name string, b Brought) (Overlay, error) {
 // TakesCallers reports whether callers can use their own credentials at the server.
 func (c Config) TakesCallers() bool {
 	a := c.CallerCredentials
-	return a.Bearer || len(a.Headers) > 0 || len(a.Env) > 0 || a.Required || len(c.Principals) > 0
+	return a.Bearer || len(a.Headers) > 0 || len(a.Env) > 0 || a.Required || a.SignIn || a.Exchange ||
+		len(c.Principals) > 0
 }

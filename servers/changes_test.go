@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestTellChanges holds what is said of a list that is another one.
+// TestTellChanges checks the log texts about a list that has changed.
 func TestTellChanges(t *testing.T) {
 	list := func(names ...string) (tools []tenon.Tool) {
 		for _, n := range names {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon/servers"
 )
 
-// TestNewRefusesAWrongEntry holds that a server of a Go program with a wrong entry cannot be used.
+// TestNewRefusesAWrongEntry checks that a Go program cannot use a server whose entry is invalid.
 func TestNewRefusesAWrongEntry(t *testing.T) {
 	url := "http://127.0.0.1:1/mcp"
 	for name, tc := range map[string]struct {

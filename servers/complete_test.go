@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestComplete asks servers of both eras for values of arguments.
+// TestComplete asks servers of both eras to complete values of arguments.
 func TestComplete(t *testing.T) {
 	for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
 		cfg := process("--stdio", "--prompts")

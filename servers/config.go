@@ -148,7 +148,7 @@ type Config struct {
 	// Time to connect and initialize; 2m for a command that may have to fetch the server first: npx, bunx, uvx,
 	// pipx, docker, go run and the like, also behind env, sudo and in the line of a shell.
 	Timeout time.Duration `yaml:"timeout" default:"10s"`
-	// Timeout of a request.
+	// Timeout of a request. policy.timeout of a rule replaces it for calls.
 	RequestTimeout time.Duration `yaml:"request_timeout" default:"60s"`
 	// When to connect. lazy: at the first use; eager: when tools are first needed, and at the start of tenon serve;
 	// per_call: separately for each call.

@@ -17,7 +17,7 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// neverReady is a process that is busy without ever answering.
+// neverReady is the main function of a process that writes without end but never answers a request.
 func neverReady(how string) {
 	for i := range 3 {
 		fmt.Fprintln(os.Stderr, "loading", i)
@@ -34,14 +34,13 @@ func neverReady(how string) {
 	}
 }
 
-// TestConnectDeadline holds that a process that floods or drips is given up at
-// the deadline, and what is said then: the command line, its last words and the
-// cause, each once.
+// TestConnectDeadline connects to a process that writes much, or byte by byte, without answering. The attempt must end
+// at the deadline. Its error must contain the command line, the last lines on stderr and the cause, each once.
 func TestConnectDeadline(t *testing.T) {
 	for _, how := range []string{"floods", "drips"} {
 		t.Run(how, func(t *testing.T) {
 			var failed []string
-			for limit := 500 * time.Millisecond; limit < 30*time.Second; limit *= 3 { // it needs some of it to say its last words
+			for limit := 500 * time.Millisecond; limit < 30*time.Second; limit *= 3 { // time for its last words
 				cfg := process("--model", "x")
 				cfg.Env[role] = how
 				cfg.Timeout, cfg.Protocol = limit, mcp.Modern
@@ -53,7 +52,7 @@ func TestConnectDeadline(t *testing.T) {
 				var e *tenon.Error
 				want := "could not start MCP server 't': it did not answer server/discover within " + limit.String() + "; command: " + os.Args[0] +
 					" --model x; its last words on stderr: loading 0 / loading 1 / loading 2; raise servers.t.timeout if it is slow to start"
-				// It is timeout + teardown on a machine with time.
+				// On an idle machine it takes the timeout plus the time to end the process.
 				if errors.As(err, &e) && e.Code == tenon.CodeTimeout && e.Message == want && !strings.Contains(err.Error(), "context") && took < limit+5*time.Second {
 					return
 				}
@@ -64,8 +63,8 @@ func TestConnectDeadline(t *testing.T) {
 	}
 }
 
-// TestSlow tells of a server that takes seconds to start, once, and gives commands that
-// may have to fetch it more time.
+// TestSlow checks that a server that takes seconds to start is reported once, and that a command that may first
+// download a package gets more time.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -100,7 +99,7 @@ func TestSlow(t *testing.T) {
 	checkTimeouts(t)
 }
 
-// testSlowRunner checks the progress of a runner that fetches a package, and of a server that writes much.
+// testSlowRunner checks the progress reports of a command that downloads a package, and of a server that writes much.
 func testSlowRunner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -143,7 +142,7 @@ func testSlowRunner(t *testing.T) {
 	})
 }
 
-// checkFetches checks which package a command is found to fetch.
+// checkFetches checks which package tenon expects a command to download.
 func checkFetches(t *testing.T) {
 	t.Helper()
 	for command, want := range map[string]string{
@@ -165,7 +164,7 @@ func checkFetches(t *testing.T) {
 	}
 }
 
-// checkTimeouts checks how long a server has to connect: longer if its command may fetch something.
+// checkTimeouts checks the time that a server has to connect. It is longer if the command may download something.
 func checkTimeouts(t *testing.T) {
 	t.Helper()
 	for command, fetches := range map[string]bool{

@@ -281,14 +281,25 @@ func (s *Server) said(line string) {
 	}
 }
 
-// notice logs a log message of the server, and passes other notifications on.
+// notice logs a log message of the server, and passes other notifications on. The debug log names the notifications
+// that have no effect.
 func (s *Server) notice(method string, params json.RawMessage) {
-	if method != "notifications/message" {
-		if method != "notifications/subscriptions/acknowledged" { // concerns only the connection
-			s.notify(Notification{Method: method, Params: params})
+	switch method {
+	case "notifications/message":
+		s.logged(params)
+	case "notifications/subscriptions/acknowledged": // concerns only the connection
+	default:
+		if method != "notifications/resources/updated" && s.log.Enabled(context.Background(), slog.LevelDebug) &&
+			s.flood.admit(kindUnused) {
+			s.log.Debug("MCP server sent a notification that tenon does not use", "method", clean(method))
 		}
-		return
+		s.notify(Notification{Method: method, Params: params})
 	}
+}
+
+// logged logs a log message of the server, and passes it on.
+func (s *Server) logged(params json.RawMessage) {
+	const method = "notifications/message"
 	level := rawjson.String(rawjson.Field(params, "level"))
 	if !isKept(level, s.cfg.LogLevel) || !s.flood.admit(kindLog) {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestExplain holds the sentences that people and models read.
+// TestExplain checks the texts of errors as persons and models read them.
 func TestExplain(t *testing.T) {
 	c := newFake()
 	s := faked(Config{Transport: TransportStdio}, func(context.Context) (connection, error) { return c, nil })
@@ -52,7 +52,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestHeaders holds how each kind of auth is sent.
+// TestHeaders checks the header that each kind of auth sends.
 func TestHeaders(t *testing.T) {
 	secret := tenon.NewSecret
 	tests := []struct {
@@ -87,7 +87,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestRemedyNamesHeaders: a 401 names the headers if the entry has them, as the configuration names its keys.
+// TestRemedyNamesHeaders checks that the advice about a 401 names headers if the entry sets any. It must use the
+// configuration's names of keys.
 func TestRemedyNamesHeaders(t *testing.T) {
 	key := func(key string) string { return key + " of 't' in agent.yaml" }
 	authorized := map[string]string{"authorization": "Bearer x"}

@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestNoFileDescriptors makes calls over HTTP in a process without file descriptors. Those that need a new connection
-// fail with a remedy, and the server does not count as lost.
+// TestNoFileDescriptors makes calls over HTTP in a process without free file descriptors. Calls that need a new
+// connection fail with advice, and the server does not count as lost.
 func TestNoFileDescriptors(t *testing.T) {
 	for _, era := range []string{"2025-11-25", mcp.Modern} {
 		t.Run("RP-27_"+era, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestNoFileDescriptors(t *testing.T) {
 			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: before.Max}); err != nil {
 				t.Fatal(err)
 			}
-			const n = 10 // more than there are idle connections
+			const n = 10 // more than the number of idle connections
 			ended := make(chan error, n)
 			for range n {
 				go func() {

@@ -21,6 +21,7 @@ const (
 	kindStderr   = "line of stderr"
 	kindProgress = "notice of progress"
 	kindTask     = "notice of a task"
+	kindUnused   = "notice of another kind"
 )
 
 // allowance is the size of a token bucket, and the number of messages that it admits each second.
@@ -32,6 +33,7 @@ var allowances = map[string]allowance{
 	kindStderr:   {500, 50},
 	kindProgress: {200, 20},
 	kindTask:     {50, 5},
+	kindUnused:   {50, 5},
 }
 
 // floodWindow is how long drops are counted before they are reported.
@@ -85,7 +87,7 @@ func (f *flood) tell() {
 	f.mu.Lock()
 	f.timer = nil
 	var parts []string
-	for _, kind := range []string{kindLog, kindStderr, kindProgress, kindTask} {
+	for _, kind := range []string{kindLog, kindStderr, kindProgress, kindTask, kindUnused} {
 		if b := f.buckets[kind]; b != nil && b.dropped > 0 {
 			parts = append(parts, several(b.dropped, kind))
 			b.dropped = 0

@@ -16,8 +16,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestFlood lets a burst through, then what the rate allows, and counts the rest: exactly, in one
-// line for each window, and on closing.
+// TestFlood checks that a burst of messages is admitted, and then as many as the rate allows. The rest is counted
+// exactly, and reported in one line per window and at Close.
 func TestFlood(t *testing.T) {
 	for kind, allowed := range allowances {
 		t.Run("SEC-F10_"+kind, func(t *testing.T) {
@@ -66,12 +66,12 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestFloodOfAServer has a real process say what no log has room for, while it is called: the calls
-// are answered, the log is bounded, and the rest is counted.
+// TestFloodOfAServer calls a real process that logs more than tenon keeps. The calls must be answered, the log must
+// stay bounded, and the dropped lines must be counted.
 func TestFloodOfAServer(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "flood.sh")
-	// A legacy server that answers everything, and says much before each answer.
+	// A legacy server that answers every request and writes many log lines before each answer.
 	text := `#!/bin/sh
 i=0
 while read -r line; do
@@ -150,7 +150,8 @@ func (c *counting) String() string {
 	return c.b.String()
 }
 
-// TestLogger holds that a log message keeps the name of its logger, made safe, in the log and among the server's lines.
+// TestLogger checks that a log message keeps the name of its logger, with control characters replaced, in the log and
+// among the server's lines.
 func TestLogger(t *testing.T) {
 	for _, c := range []struct{ name, params, logged, kept string }{
 		{"named", `{"level":"warning","logger":"app.db","data":"slow"}`, `mcp_level=warning mcp_logger=app.db data=slow`,
@@ -175,6 +176,58 @@ func TestLogger(t *testing.T) {
 			}
 			if len(lines) != 1 || lines[0].Text != c.kept {
 				t.Errorf("%+v", lines)
+			}
+		})
+	}
+}
+
+// TestUnknownNotification checks that a notification that tenon does not use leaves a line in the debug log.
+func TestUnknownNotification(t *testing.T) {
+	for _, c := range []struct {
+		name, method string
+		want         bool
+	}{
+		{"RP-11_unknown", "notifications/made\u202eup", true},
+		{"RP-11_known", "notifications/resources/updated", false},
+		{"RP-11_acknowledged", "notifications/subscriptions/acknowledged", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var logs strings.Builder
+			s := New("t", process("--stdio"), Options{Logs: t.TempDir(),
+				Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+			s.notice(c.method, nil)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			named := strings.Contains(logs.String(), `method=notifications/made\u{202e}up`)
+			if got := strings.Contains(logs.String(), "does not use"); got != c.want || named != c.want {
+				t.Errorf("logged %q", logs.String())
+			}
+		})
+	}
+}
+
+// TestUnknownNotificationsFlood checks that notifications without effect do not use up the allowance of log messages, and
+// that they are not counted if the debug log does not name them.
+func TestUnknownNotificationsFlood(t *testing.T) {
+	for name, level := range map[string]slog.Level{"RP-11_debug": slog.LevelDebug, "RP-11_info": slog.LevelInfo} {
+		t.Run(name, func(t *testing.T) {
+			var logs strings.Builder
+			s := New("t", process("--stdio"), Options{Logs: t.TempDir(),
+				Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: level}))})
+			for range 10_000 {
+				s.notice("notifications/other", nil)
+			}
+			s.notice("notifications/message", json.RawMessage(`{"level":"error","data":"the disk is full"}`))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			got := logs.String()
+			if !strings.Contains(got, "the disk is full") {
+				t.Errorf("the message is not in the log of %d bytes", len(got))
+			}
+			if dropped := strings.Contains(got, "notices of another kind came too fast"); dropped != (level == slog.LevelDebug) {
+				t.Errorf("notifications counted as dropped: %t", dropped)
 			}
 		})
 	}

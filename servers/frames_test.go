@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFrames keeps the last messages, tells answers by their requests, cuts what is long so
-// that nothing of a secret is left, and withholds calls.
+// TestFrames checks that only the last messages are kept, that answers are matched to their requests, that a cut
+// message contains no part of a secret, and that calls can be withheld.
 func TestFrames(t *testing.T) {
 	s := &Server{frames: &frames{}}
 	same := func(b []byte) []byte { return b }
@@ -18,7 +18,7 @@ func TestFrames(t *testing.T) {
 	s.frames.add(true, []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","id":9}}`))
 	s.frames.add(false, []byte(`{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`))
 	s.frames.add(false, []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`))
-	s.frames.add(false, []byte(`{"result":{"id":3},"jsonrpc":"2.0"}`)) // nobody knows what it answers
+	s.frames.add(false, []byte(`{"result":{"id":3},"jsonrpc":"2.0"}`)) // the id of its request is missing
 	list := s.Frames(same, "")
 	for i, want := range []Frame{{Seq: 1, Sent: true, ID: "7", Method: "tools/call"}, {Seq: 2, ID: "7", Method: "tools/call", Answer: true}, {Seq: 3, Method: "notifications/message"}, {Seq: 4}} {
 		got := list[i]
@@ -33,7 +33,7 @@ func TestFrames(t *testing.T) {
 		}
 	}
 
-	// A secret on the edge of what is kept, and one on the edge of what is shown.
+	// A secret at the point where the kept text is cut, and another one where the shown text is cut.
 	const secret = "top-secret-value"
 	mask := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(secret), []byte("*")) }
 	for _, at := range []int{frameShown - 8, frameShown - 1, frameKept - 8, frameKept - 1} {

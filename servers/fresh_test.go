@@ -11,8 +11,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestListExpires lists the tools of a server that says how long its list is valid. After that they are asked for again;
-// if that fails, the old list stays in use for a while.
+// TestListExpires lists the tools of a server that says how long its list is valid. After this time, the tools are
+// listed again. If that fails, the old list stays in use for a while.
 func TestListExpires(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -18,10 +18,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/internal/testserver"
 )
 
-// The limits of a server that misbehaves, and what a person is to be told.
+// The limits for a server that misbehaves.
 const (
 	hostileConnect = 700 * time.Millisecond
 	hostileRequest = 400 * time.Millisecond
@@ -30,14 +31,13 @@ const (
 	hostileMemory  = 64 << 20
 )
 
-// remedy is how a sentence about what to do begins.
+// remedy matches a verb with which an advice to the user begins.
 var remedy = regexp.MustCompile(`\b(raise|check|see|start|try|ask|write|set|remove|report|repeat)\b`)
 
-// heavy are the faults that are about size.
+// heavy matches the faults that need much memory. They run one at a time.
 var heavy = regexp.MustCompile(`huge|many|flood|bomb|endless|deep|keys|stderr`)
 
-// operations are what is done with a server that has a fault, and the moment at
-// which the fault is met.
+// operations are tested with each fault. moment is the request at which the server shows the fault.
 var operations = []struct {
 	name, moment string
 	limit        time.Duration
@@ -68,15 +68,11 @@ func hostileCall(ctx context.Context) func(s *Server) error {
 	}
 }
 
-// TestA1 holds every misbehaviour of the catalogue against everything that can be
-// done with a server: nothing hangs past its limit, nothing panics, no goroutine
-// and no process is left, memory stays bounded, and the error says which server,
-// what was asked of it, and what to do. make check runs all of it
-// (TENON_HOSTILE=all); without it every fourth case is run.
+// TestA1 runs each operation with each fault of the test server. No operation may exceed its limit or panic. No
+// goroutine and no process may be left, and memory must stay bounded. The error must name the server and the operation,
+// and say what to do. make check runs all cases (TENON_HOSTILE=all); otherwise every sixteenth fault is run.
 func TestA1(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the race detector sees the same code in the other tests")
-	}
+	longtest.Skip(t)
 	n, rows := 0, 0
 	for _, kind := range []string{"stdio", "http", "sse", "ws", "jsonrpc"} {
 		t.Run(kind, func(t *testing.T) {
@@ -92,7 +88,7 @@ func TestA1(t *testing.T) {
 	t.Logf("%d rows", rows)
 }
 
-// hostile does everything with one fault.
+// hostile runs all operations with one fault.
 func hostile(t *testing.T, kind, fault string) {
 	leaks := goleak.IgnoreCurrent()
 	debug.FreeOSMemory()
@@ -101,7 +97,7 @@ func hostile(t *testing.T, kind, fault string) {
 	var wg sync.WaitGroup
 	for _, op := range operations {
 		wg.Go(func() {
-			// What a fault holds up is held up every time, what other programs do is not.
+			// A delay by the fault happens every time; a delay by other programs does not.
 			var late []string
 			for len(late) < 4 {
 				now := suffer(t, kind, fault, op.name, op.moment, op.limit, op.do)
@@ -113,7 +109,7 @@ func hostile(t *testing.T, kind, fault string) {
 			t.Errorf("%s: %s", op.name, strings.Join(late, "; "))
 		})
 		if heavy.MatchString(fault) {
-			wg.Wait() // the memory is to be that of one server
+			wg.Wait() // so that the measured memory belongs to one server
 		}
 	}
 	wg.Wait()
@@ -132,7 +128,7 @@ func hostile(t *testing.T, kind, fault string) {
 	}
 }
 
-// suffer does one thing with one fault, and returns what took longer than it may.
+// suffer runs one operation with one fault. It returns a text if this took too long.
 func suffer(t *testing.T, kind, fault, op, moment string, limit time.Duration, do func(*Server) error) (late string) {
 	at := fault + "@" + moment
 	cfg := process("--stdio", "--fault", at)
@@ -144,7 +140,7 @@ func suffer(t *testing.T, kind, fault, op, moment string, limit time.Duration, d
 	cfg.Timeout, cfg.RequestTimeout, cfg.SSEReadTimeout = hostileConnect, hostileRequest, 5*time.Second
 	s := New("t", cfg, Options{})
 	if op != "connect" {
-		if c, err := s.connect(context.Background(), ""); err == nil { // the fault may be met here
+		if c, err := s.connect(context.Background(), ""); err == nil { // the server may show the fault here already
 			c.users.Done()
 		}
 	}
@@ -164,7 +160,7 @@ func suffer(t *testing.T, kind, fault, op, moment string, limit time.Duration, d
 	return late
 }
 
-// told checks what a person is told.
+// told checks the text of an error: it names the server and the operation, and advises the user.
 func told(t *testing.T, op string, err error) {
 	t.Helper()
 	text := err.Error()
@@ -179,8 +175,8 @@ func told(t *testing.T, op string, err error) {
 		t.Errorf("%s: the text can write to a terminal: %q", op, text)
 	}
 	switch tenon.ErrorCode(err) {
-	case tenon.CodeTool, tenon.CodeCancelled: // the server's own words; nothing is wrong
-	case tenon.CodeUnknown: // the host says whether it may be repeated
+	case tenon.CodeTool, tenon.CodeCancelled: // the server's own text, without a fault
+	case tenon.CodeUnknown: // the host says whether the call may be repeated
 	case tenon.CodeTimeout:
 		if op == "cancel" {
 			return // it was our own wish
@@ -193,17 +189,17 @@ func told(t *testing.T, op string, err error) {
 	}
 }
 
-// hostileServer starts a server; stop ends it and waits.
+// hostileServer starts a server. stop kills the process and waits for its end.
 func hostileServer(t *testing.T, kind, fault string) (url string, stop func()) {
 	t.Helper()
 	cmd, url := listen(t, "--"+kind, "127.0.0.1:0", "--fault", fault)
 	return url, func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Process.Kill() // fails if the process has ended by itself
 		_ = cmd.Wait()
 	}
 }
 
-// resident is a figure of our memory in bytes, 0 where it is not known.
+// resident returns a figure about our memory in bytes, or 0 if the system has none.
 func resident(t *testing.T, key string) int {
 	if runtime.GOOS != "linux" {
 		return 0

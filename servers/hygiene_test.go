@@ -18,12 +18,11 @@ import (
 	"github.com/tenonhq/tenon/transport"
 )
 
-// mark is the variable by which the processes of one test are found, and what they
-// have started.
+// mark is an environment variable. It identifies the processes of one test and their children.
 const mark = "TENON_TEST_MARK"
 
-// shapes are kinds of server processes: shell lines in front of the test server,
-// and how it misbehaves.
+// shapes are kinds of server processes. before is a shell command that runs before the test server, fault is the
+// server's fault.
 var shapes = []struct{ name, before, fault string }{
 	{"plain", "", ""},
 	{"deaf", "", "deaf"}, // ignores the end of stdin and SIGTERM
@@ -35,7 +34,7 @@ var shapes = []struct{ name, before, fault string }{
 	{"stderr flood", "sleep 300 & ", "stderr-flood"},
 }
 
-// shaped is the configuration of a server of the nth shape.
+// shaped returns the configuration of a server with the nth shape.
 func shaped(n int, id string) Config {
 	s := shapes[n%len(shapes)]
 	args := []string{"--stdio"}
@@ -51,9 +50,8 @@ func shaped(n int, id string) Config {
 	return cfg
 }
 
-// TestA10 starts and stops servers of all shapes, and kills hosts that have one.
-// Soon after that no process is left, no zombie and no descriptor. make
-// soak runs 1,000 cycles (TENON_CYCLES); without it there are 24.
+// TestA10 starts and stops servers of all shapes, and kills hosts that use one. Soon after, there must be no process,
+// no zombie and no open file descriptor left. make soak runs 1,000 cycles (TENON_CYCLES); the default is 24.
 func TestA10(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("processes are looked up in /proc")
@@ -66,7 +64,7 @@ func TestA10(t *testing.T) {
 	defer reaper.Close()
 	id := fmt.Sprintf("a10-%d-%d", os.Getpid(), time.Now().UnixNano())
 	cycle := func(n int) {
-		// Every shape is met in both ways.
+		// Each shape is used with a server that is stopped and with a host that is killed.
 		if n/len(shapes)%3 == 2 {
 			killHost(t, n, id)
 			return
@@ -82,7 +80,7 @@ func TestA10(t *testing.T) {
 			t.Errorf("%s: %v", shapes[n%len(shapes)].name, err)
 		}
 	}
-	cycle(0) // what is opened once: the reaper, the poller
+	cycle(0) // opens descriptors that stay open, such as those of the poller
 	fds := descriptors(t)
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -117,8 +115,7 @@ func TestA10(t *testing.T) {
 	}
 }
 
-// killHost starts a process that has a server of the nth shape, and kills it once
-// the server is there.
+// killHost starts a process that uses a server of the nth shape, and kills the process once the server runs.
 func killHost(t *testing.T, n int, id string) {
 	host := exec.Command(os.Args[0], strconv.Itoa(n), id)
 	host.Env = append(os.Environ(), role+"=host", raceExit+"=atexit_sleep_ms=0", "GOTRACEBACK=none")
@@ -137,19 +134,19 @@ func killHost(t *testing.T, n int, id string) {
 	_ = host.Wait()
 }
 
-// playHost is the process that killHost starts.
+// playHost is the main function of the process that killHost starts.
 func playHost() {
 	n, err := strconv.Atoi(os.Args[1])
 	if err != nil {
 		os.Exit(2)
 	}
 	s := New("t", shaped(n, os.Args[2]), Options{Reaper: new(transport.Reaper), LookupEnv: os.LookupEnv})
-	_, _ = s.List(context.Background()) // one of the shapes cannot be asked
+	_, _ = s.List(context.Background()) // fails for the shape that exits at once
 	fmt.Println("ready")
 	time.Sleep(time.Minute)
 }
 
-// marked returns the command lines of the processes with a mark.
+// marked returns the command lines of the processes that have the mark with this id.
 func marked(t *testing.T, id string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -168,7 +165,7 @@ func marked(t *testing.T, id string) []string {
 	return found
 }
 
-// zombies counts the children of ours that nobody waited for.
+// zombies returns the number of child processes that have ended and were not waited for.
 func zombies(t *testing.T) (n int) {
 	t.Helper()
 	for _, pid := range children(t) {
@@ -179,7 +176,7 @@ func zombies(t *testing.T) (n int) {
 	return n
 }
 
-// descriptors counts our own, 0 outside of Linux.
+// descriptors returns the number of our open file descriptors, or 0 if it is not known.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestIdentity holds that each key of an entry counts for its identity, but those that the
-// catalog and the rules take: who adds a key decides which it is.
+// TestIdentity changes each key of an entry and checks whether the server's identity changes. It must, except for the
+// keys in taken, which only the catalog and the rules use. Whoever adds a key has to decide.
 func TestIdentity(t *testing.T) {
 	taken := []string{"Replica", "Elsewhere", "Description", "Enabled", "Trusted", "IsRetrieval", "Defer", "Include", "Exclude", "Where", "Filters", "Naming",
 		"Transform", "Schema", "ProviderOptions", "Policy", "CallerCredentials", "Principals"}
@@ -39,7 +39,7 @@ func TestIdentity(t *testing.T) {
 		case reflect.Float64:
 			v.SetFloat(7)
 		case reflect.Pointer:
-			v.Set(reflect.New(v.Type().Elem())) // false, where true is the default
+			v.Set(reflect.New(v.Type().Elem())) // false, because true is the default
 		case reflect.Slice:
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 			set(v.Index(0))

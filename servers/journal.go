@@ -17,9 +17,9 @@ type LogLine struct {
 }
 
 const (
-	maxJournal = 256 << 10              // of one file; there are two
-	maxPending = 64 << 10               // of the lines that wait to be written
-	writeEvery = 200 * time.Millisecond // so that many lines cost few writes
+	maxJournal = 256 << 10              // maximum size of one file; there are two
+	maxPending = 64 << 10               // maximum size of the lines that wait to be written
+	writeEvery = 200 * time.Millisecond // interval between writes, so that many lines cost few writes
 )
 
 // journal keeps the output and events of a server in a file of bounded size, so that other processes can read them,

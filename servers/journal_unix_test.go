@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestJournalHoldsNobodyUp holds that a disk that does not answer, here a pipe that nobody
-// reads, holds up neither the server nor who asks how it is.
+// TestJournalHoldsNobodyUp uses a log file that blocks: a pipe that nobody reads. It must delay neither the server nor
+// a request for its status.
 func TestJournalHoldsNobodyUp(t *testing.T) {
 	dir := t.TempDir()
 	j := newJournal(dir, "slow")

@@ -31,9 +31,8 @@ func until(t *testing.T, s *Server, want State) Status {
 	return st
 }
 
-// TestCatalogueIsKept holds that the tools of a server that was listed once are
-// there without its process, that its first use lists them again, and that another
-// configuration does not get them.
+// TestCatalogueIsKept checks that the tools of a server that was listed before are known without its process. The first
+// use lists them again. Another configuration must not get the kept list.
 func TestCatalogueIsKept(t *testing.T) {
 	cache := t.TempDir()
 	opts := Options{Cache: cache}
@@ -84,7 +83,7 @@ func TestCatalogueIsKept(t *testing.T) {
 		}
 		_ = other.Close()
 	}
-	_ = s.Close() // what it has to write is written
+	_ = s.Close() // Close writes what is pending
 	if err := os.WriteFile(filepath.Join(cache, "t.json"), []byte("{broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +94,7 @@ func TestCatalogueIsKept(t *testing.T) {
 	states(t, broken, StateReady, 1)
 }
 
-// TestStaleCatalogue holds that who uses a server learns that its tools are others
-// than those that were kept.
+// TestStaleCatalogue checks that Changed is called if a server's tools differ from the kept list.
 func TestStaleCatalogue(t *testing.T) {
 	cache := t.TempDir()
 	list := []tenon.Tool{{Remote: "old", Raw: []byte(`{"name":"old"}`)}}
@@ -130,8 +128,8 @@ func TestStaleCatalogue(t *testing.T) {
 	}
 }
 
-// TestHTTPServerThatIsDown holds that such a server does not stay ready, that it is
-// found again without a hand, and that both can be seen.
+// TestHTTPServerThatIsDown stops a server and starts it again. Its state must not stay ready, and it must reconnect by
+// itself.
 func TestHTTPServerThatIsDown(t *testing.T) {
 	srv, err := mcp.NewServer(mcp.ServerConfig{Name: "x", Version: "1"})
 	if err != nil {
@@ -155,7 +153,7 @@ func TestHTTPServerThatIsDown(t *testing.T) {
 	until(t, s, StateReady)
 	web.CloseClientConnections()
 	web.Close()
-	for range 2 { // the first may find its connection cut
+	for range 2 { // the first call may only notice that its connection was closed
 		_, err = s.Call(t.Context(), tenon.Call{Tool: "x"})
 	}
 	if err == nil || !strings.Contains(err.Error(), addr) {
@@ -169,13 +167,13 @@ func TestHTTPServerThatIsDown(t *testing.T) {
 		t.Skip("the port was taken by somebody else: ", err)
 	}
 	again := serve(l)
-	defer func() { _ = s.Close(); again.Close() }() // it waits for the end of our subscription
+	defer func() { _ = s.Close(); again.Close() }() // the web server waits for the end of our subscription
 	if st := until(t, s, StateReady); st.Restarts == 0 {
 		t.Errorf("%+v", st)
 	}
 }
 
-// TestDegraded holds that a subscription that breaks is seen, and its return too.
+// TestDegraded breaks a subscription and repairs it. The status must show both.
 func TestDegraded(t *testing.T) {
 	srv, err := mcp.NewServer(mcp.ServerConfig{Name: "x", Version: "1"})
 	if err != nil {
@@ -203,8 +201,7 @@ func TestDegraded(t *testing.T) {
 	until(t, s, StateReady)
 }
 
-// TestPerCall holds that such a server has one connection for each call and none
-// in between.
+// TestPerCall checks that a server with connections per call has one connection for each call, and none between calls.
 func TestPerCall(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stats.json")
 	cfg := Config{URL: listening(t, "--ws", "127.0.0.1:0", "--stats", file), Lifecycle: LifecyclePerCall}
@@ -227,8 +224,7 @@ func TestPerCall(t *testing.T) {
 	states(t, down, StateFailed, 1)
 }
 
-// TestLogs holds that what a server said is kept for other processes, in order and
-// bounded.
+// TestLogs checks that the lines of a server are kept for other processes, in order and within a bound.
 func TestLogs(t *testing.T) {
 	dir := t.TempDir()
 	s := New("t", process("--stdio"), Options{Logs: dir})

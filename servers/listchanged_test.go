@@ -9,9 +9,8 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestListsChanged holds that tools, prompts and resources are asked for again after a
-// server said that they changed, in both eras and over each transport that carries notices,
-// and that the server's log says what came.
+// TestListsChanged checks that tools, prompts and resources are listed again after a notification about a change, in
+// both eras and over each transport that carries notifications. The server's log must name the changes.
 func TestListsChanged(t *testing.T) {
 	for _, tt := range []struct{ kind, era string }{
 		{"stdio", "legacy"}, {"stdio", "modern"}, {"http", "legacy"}, {"http", "modern"}, {"sse", "legacy"}, {"ws", "legacy"}, {"ws", "modern"},
@@ -29,8 +28,8 @@ func TestListsChanged(t *testing.T) {
 			if got := offersAdded(t, s); got != [3]bool{} {
 				t.Fatalf("there before they are added: %v", got)
 			}
-			// Each mutate takes back the one before. A notice may be lost while the stream of notices opens, so a
-			// change that is not seen for ten seconds is taken back and made again.
+			// Every second call of mutate undoes the change. A notification may be lost while the stream of
+			// notifications opens. A change that is not seen within ten seconds is therefore undone and made again.
 			var got [3]bool
 			for try := 1; got != [3]bool{true, true, true}; try++ {
 				if try > 7 {
@@ -47,7 +46,7 @@ func TestListsChanged(t *testing.T) {
 					}
 				}
 			}
-			// A list that becomes old while it is asked for is not kept, and told of the next time.
+			// A list that becomes stale while it is requested is not kept. Its changes are logged with the next list.
 			for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 				var log strings.Builder
 				for _, l := range s.Logs(0) {
@@ -73,7 +72,7 @@ func TestListsChanged(t *testing.T) {
 	}
 }
 
-// offersAdded reports whether the server lists the tool, the prompt and the resource that mutate adds.
+// offersAdded reports for a tool, a prompt and a resource whether the server lists the one that mutate adds.
 func offersAdded(t *testing.T, s *Server) (found [3]bool) {
 	t.Helper()
 	tools, err := s.List(t.Context())

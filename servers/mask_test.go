@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestMasked holds that the credentials of a URL show neither in a status nor in
-// an error.
+// TestMasked checks that the login in a URL appears in no status and no error.
 func TestMasked(t *testing.T) {
 	for cfg, want := range map[*Config]string{
 		{URL: "http://me:s3cret@127.0.0.1:1/x?token=s3cret"}:                              "http://***@127.0.0.1:1/x?token=***",

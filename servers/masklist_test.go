@@ -8,7 +8,8 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// TestListsHoldNoSecret checks that what a server says about itself and its tools is masked when it comes in.
+// TestListsHoldNoSecret checks that secrets are masked in the texts of a server about itself and its tools, as soon as
+// they arrive.
 func TestListsHoldNoSecret(t *testing.T) {
 	var r tenon.Redactor
 	r.Add(tenon.NewSecret("TOP-secret-123"))

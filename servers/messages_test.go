@@ -11,8 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// causes are faults of servers, the operation that meets each, and what the message is
-// to say of the cause.
+// causes lists faults of servers, the operation in which each shows, and the part of the message that names the cause.
 var causes = []struct{ kind, fault, op, cause string }{
 	{"stdio", "silent", "connect", `did not answer (server/discover|initialize) within`},
 	{"stdio", "silent", "call", `timed out after 1s`},
@@ -56,8 +55,8 @@ var causes = []struct{ kind, fault, op, cause string }{
 	{"http", "gzip-broken", "connect", `gzip: invalid header`},
 }
 
-// TestMessages counts the messages that help: they name the server, say what was
-// wrong with it, and what to do. Their codes are those of the documented table.
+// TestMessages counts the helpful messages: they name the server, its fault and the remedy. Their codes must be in the
+// documented table.
 func TestMessages(t *testing.T) {
 	t.Run("HD-SC-003", func(t *testing.T) {
 		table, err := os.ReadFile("../docs/reference/cli/exit-codes.md")
@@ -97,7 +96,7 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// message returns the error of an operation on a server with a fault.
+// message runs an operation on a server with a fault and returns the error.
 func message(t *testing.T, kind, fault, op string) error {
 	for _, o := range operations {
 		if o.name != op {
@@ -110,7 +109,7 @@ func message(t *testing.T, kind, fault, op string) error {
 			cfg = Config{URL: url}
 		}
 		cfg.Timeout, cfg.RequestTimeout = time.Minute, time.Minute
-		if fault == "silent" || fault == "two-in-one" { // no answer ever arrives: two-in-one is refused
+		if fault == "silent" || fault == "two-in-one" { // no answer ever arrives, because two-in-one is refused
 			if op == "connect" {
 				cfg.Timeout = time.Second
 			} else {

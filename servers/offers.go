@@ -170,6 +170,7 @@ type kept[T any] struct {
 	of      *link // nil: not requested yet, or outdated
 	items   []T
 	told    bool      // this process has requested items before
+	at      time.Time // when it did
 	until   time.Time // end of the validity that the server announced; zero: until it changes
 	changes int       // number of changes that the server reported
 }
@@ -190,12 +191,17 @@ func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], mem
 			return s.failed(c, fmt.Sprintf("the list of %s of server '%s'", what, s.name), err, nil)
 		}
 		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.conn == c && k.changes == changes {
+		current := s.conn == c && k.changes == changes
+		if current {
 			if k.told {
 				s.tellChanges(what, membersOf(k.items, member), membersOf(items, member))
 			}
 			k.of, k.items, k.told, k.until = c, items, true, expiry(c, listMethods[what]...)
+			k.at = time.Now()
+		}
+		s.mu.Unlock()
+		if current || s.cfg.Lifecycle == LifecyclePerCall {
+			s.keepOffers(what, membersOf(items, member))
 		}
 		return nil
 	})

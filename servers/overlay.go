@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/servers/oauth"
 )
 
 // Overlay contains the credentials of one caller at a server. Auth replaces the configured credentials; headers and
@@ -20,14 +21,24 @@ import (
 type Overlay struct {
 	// Owner is the owner of the credentials, or empty for no particular one. Two owners never share a connection, and
 	// one owner cannot use up all connections.
-	Owner   string
+	Owner string
+	// Account is the principal whose own sign-in with OAuth is used; see [Server.LoginAs]. Then Auth is not used.
+	Account string
+	// Subject is an access token of the caller. It is exchanged for the server's own kind of token; see
+	// [Server.Exchange]. The server never gets it.
+	Subject tenon.Secret
+	// SubjectIssuer is the verified issuer of Subject, as in its claim iss.
+	SubjectIssuer string
+
 	Auth    Auth              // Type "" keeps the configured one; not oauth
 	Headers map[string]string // over HTTP and WebSocket
 	Env     map[string]string // for a separate process
 }
 
 // IsZero reports whether the overlay changes nothing.
-func (o Overlay) IsZero() bool { return o.Auth.Type == "" && len(o.Headers) == 0 && len(o.Env) == 0 }
+func (o Overlay) IsZero() bool {
+	return o.Auth.Type == "" && len(o.Headers) == 0 && len(o.Env) == 0 && o.Account == "" && o.Subject.IsZero()
+}
 
 // Key returns a digest that identifies the overlay, or "" for the zero one. It is a digest, because overlays contain
 // secrets.
@@ -35,7 +46,8 @@ func (o Overlay) Key() string {
 	if o.IsZero() {
 		return ""
 	}
-	b, err := json.Marshal([]any{o.Owner, o.Auth.Type, o.Auth.Header, o.Auth.Secret.Reveal(), o.Headers, o.Env})
+	b, err := json.Marshal([]any{o.Owner, o.Auth.Type, o.Auth.Header, o.Auth.Secret.Reveal(), o.Headers, o.Env,
+		o.Account, o.Subject.Reveal(), o.SubjectIssuer})
 	if err != nil {
 		return "" // cannot happen: all values are strings
 	}
@@ -56,7 +68,13 @@ func WithOverlay(ctx context.Context, o Overlay) context.Context {
 // same name; upper and lower case do not matter.
 func (c Config) over(o Overlay) Config {
 	taken := []string{}
-	if o.Auth.Type != "" {
+	if o.Account != "" {
+		if c.Auth.Type != AuthOAuth {
+			c.Auth = Auth{Type: AuthOAuth}
+		}
+		c.Auth.Grant = oauth.GrantAuthorizationCode // whatever tenon does for itself
+		taken = append(taken, "Authorization")
+	} else if o.Auth.Type != "" {
 		c.Auth = o.Auth.withDefaults()
 		own := "Authorization"
 		if c.Auth.Type == AuthHeader || c.Auth.Type == AuthAPIKey {
@@ -117,6 +135,10 @@ func (s *Server) forCaller(ctx context.Context) (*Server, func(), error) {
 		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "server '%s': credentials of a caller cannot be of type oauth",
 			s.name)
 	}
+	if !o.Subject.IsZero() {
+		return nil, nil, tenon.Errorf(tenon.CodeInternal, "server '%s': the token of a caller was not exchanged",
+			s.name)
+	}
 	s.mu.Lock()
 	off, closed := s.isOff(), s.closed
 	s.mu.Unlock()
@@ -168,6 +190,9 @@ func (s *Server) laidOver(o Overlay) *Server {
 	opts := s.opts
 	opts.Cache, opts.Logs, opts.Pool, opts.Changed = "", "", nil, nil
 	veil := veilOf(o)
+	if o.Account != "" {
+		opts.Learned = veil.Add // only this connection uses the tokens
+	}
 	if opts.Logger != nil {
 		opts.Logger = slog.New(veil.Handler(opts.Logger.Handler()))
 	}
@@ -180,7 +205,7 @@ func (s *Server) laidOver(o Overlay) *Server {
 	own := New(s.name, s.cfg.over(o), opts)
 	own.journal, own.frames, own.flood, own.single, own.ofCaller, own.veil = s.journal, s.frames, s.flood, true, true,
 		veil
-	own.roots = s.roots
+	own.roots, own.accountName = s.roots, o.Account
 	s.mu.Lock()
 	own.protocol, own.found = s.protocol, s.found
 	s.mu.Unlock()
@@ -242,6 +267,28 @@ func (s *Server) expire(key string, one *overlay) {
 func (s *Server) end(one *overlay) {
 	one.timer.Stop()
 	s.wg.Go(func() { _ = one.s.Close() }) // no caller is left to receive the error
+}
+
+// dropOwned closes the connections of an owner, so that its next call makes a new one. A connection in use is closed by
+// its last user.
+func (s *Server) dropOwned(owner string) {
+	l := &s.overlaid
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, one := range l.m {
+		if one.owner != owner {
+			continue
+		}
+		delete(l.m, key)
+		if one.users == 0 {
+			s.end(one)
+			continue
+		}
+		if l.leaving == nil {
+			l.leaving = map[*overlay]struct{}{}
+		}
+		l.leaving[one] = struct{}{}
+	}
 }
 
 // dropOverlays closes the connections of all overlays. A connection in use is closed by its last user, or at once if

@@ -15,9 +15,8 @@ func withEnv(ctx context.Context, v string) context.Context {
 	return WithOverlay(ctx, Overlay{Env: map[string]string{"WHO": v}})
 }
 
-// TestOverlayOfAProcess holds that a caller's variables reach a process of its own, that
-// this one is kept for the next call, and that it ends when the server is switched off or
-// closed.
+// TestOverlayOfAProcess checks that each caller's variables reach a separate process. The process is kept for the
+// caller's next call. It ends when the server is switched off or closed.
 func TestOverlayOfAProcess(t *testing.T) {
 	cfg := process("--stdio")
 	cfg.Env["WHO"] = "the configuration"
@@ -60,8 +59,8 @@ func TestOverlayOfAProcess(t *testing.T) {
 	}
 }
 
-// TestManyOverlays holds the bound of connections: who was idle longest makes room, and
-// nobody is thrown out of a call. The server is closed, and started anew, in the middle.
+// TestManyOverlays checks the bound of connections. A new connection replaces the one that was idle longest, and never
+// one that is in use. The server is closed and started again in the middle.
 func TestManyOverlays(t *testing.T) {
 	var mu sync.Mutex
 	open, most := 0, 0
@@ -132,8 +131,8 @@ func TestManyOverlays(t *testing.T) {
 	}
 }
 
-// TestOverlaysOfOwners holds that one owner does not get all connections, that two never
-// share one, and that a connection ends which nobody uses.
+// TestOverlaysOfOwners checks that one owner does not get all connections, that two owners never share one, and that an
+// idle connection ends.
 func TestOverlaysOfOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New("t", Config{Command: "fake"}, Options{})
@@ -186,15 +185,14 @@ func TestOverlaysOfOwners(t *testing.T) {
 	})
 }
 
-// connections counts those of callers, whose timers may be at work on them.
+// connections returns the number of callers' connections, under the lock because timers may close some.
 func connections(s *Server) int {
 	s.overlaid.mu.Lock()
 	defer s.overlaid.mu.Unlock()
 	return len(s.overlaid.m)
 }
 
-// TestLaidOver holds what an overlay makes of an entry: what the caller has stands in
-// place of what the entry says, however a header is written.
+// TestLaidOver checks that the caller's values replace the entry's, whatever the case of a header's name.
 func TestLaidOver(t *testing.T) {
 	base := Config{Auth: Auth{Type: AuthBearer, Secret: tenon.NewSecret("service")}, Headers: map[string]string{"authorization": "Basic x", "x-USER": "nobody", "X-Team": "blue"}}
 	got := base.over(Overlay{Auth: Auth{Type: AuthBearer, Secret: tenon.NewSecret("ann")}, Headers: map[string]string{"X-User": "ann"}})
@@ -204,7 +202,7 @@ func TestLaidOver(t *testing.T) {
 	if len(base.Headers) != 3 {
 		t.Error("the entry was changed")
 	}
-	// The header of a key that names none is that of every key, also where the entry has it.
+	// An API key without a header name uses the default header, also if the entry sets this header.
 	base.Headers = map[string]string{"x-api-key": "the entry's"}
 	got = base.over(Overlay{Auth: Auth{Type: AuthAPIKey, Secret: tenon.NewSecret("ann's key")}})
 	if h := New("t", got, Options{}).headers(got); len(h) != 1 || h["X-Api-Key"] != "ann's key" {

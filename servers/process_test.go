@@ -24,11 +24,10 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// raceExit is the variable that keeps the race detector from holding up each
-// exit for a second.
+// raceExit is a variable with options of the race detector. It turns off the delay of a second at each exit.
 const raceExit = "GORACE"
 
-// process is the configuration of the test server as a process.
+// process returns the configuration of the test server as a process.
 func process(args ...string) Config {
 	return Config{Command: os.Args[0], Args: args, Env: map[string]string{role: "testserver", raceExit: "atexit_sleep_ms=0"}, InheritEnv: []string{}}
 }
@@ -65,7 +64,7 @@ func readStats(t *testing.T, file string) (st testserver.Stats) {
 	return st
 }
 
-// children returns the processes whose parent we are; none outside of Linux.
+// children returns our child processes on Linux, and none on other systems.
 func children(t *testing.T) []string {
 	t.Helper()
 	tasks, _ := filepath.Glob("/proc/self/task/*/children")
@@ -77,8 +76,8 @@ func children(t *testing.T) []string {
 	return pids
 }
 
-// TestLazyStart holds that nothing is started before the first use, that many
-// first users share one process, and that Close leaves none.
+// TestLazyStart checks that nothing is started before the first use, that concurrent first users share one process, and
+// that Close ends it.
 func TestLazyStart(t *testing.T) {
 	stats := filepath.Join(t.TempDir(), "stats.json")
 	s := started(t, process("--stats", stats), Options{})
@@ -115,8 +114,8 @@ func TestLazyStart(t *testing.T) {
 	}
 }
 
-// TestW9_Crash holds what a call under way, the status and the next call are
-// told when the process dies. What was under way is not repeated.
+// TestW9_Crash ends the process during a call. It checks the error of this call, the status and the next call. The call
+// must not be repeated.
 func TestW9_Crash(t *testing.T) {
 	effects := filepath.Join(t.TempDir(), "effects")
 	s := started(t, process("--effects", effects), Options{})
@@ -144,7 +143,7 @@ func TestW9_Crash(t *testing.T) {
 	for end := time.Now().Add(30 * time.Second); st.State == StateReady && st.Starts == 1 && time.Now().Before(end); st = s.Status() {
 		time.Sleep(time.Millisecond)
 	}
-	// Who is held up here for a second finds a server that was started again by itself.
+	// If this test was delayed by a second, the server may have been started again already.
 	if st.Starts == 1 && st.State != StateStarting && (st.State != StateBackoff || st.Error == nil || st.Error.Message != gone) {
 		t.Errorf("%s: %v", st.State, st.Error)
 	}
@@ -158,8 +157,7 @@ func TestW9_Crash(t *testing.T) {
 	}
 }
 
-// TestConnectErrors holds the sentence, the code and the step of each way not to
-// come up.
+// TestConnectErrors checks the text, the code and the step of each failure to connect.
 func TestConnectErrors(t *testing.T) {
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer refuses.Close()
@@ -204,8 +202,7 @@ func TestConnectErrors(t *testing.T) {
 	}
 }
 
-// TestMended holds that a server that could not be started is picked up at the
-// next use after it was mended.
+// TestMended fixes a server that could not be started. The next use must start it.
 func TestMended(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a symbolic link")
@@ -226,8 +223,8 @@ func TestMended(t *testing.T) {
 	states(t, s, StateReady, 2)
 }
 
-// TestPR5_Environment holds that a process sees what the configuration grants
-// and nothing else, and that secrets are read when it starts.
+// TestPR5_Environment checks that a process sees only the variables that the configuration grants, and that secrets are
+// read when it starts.
 func TestPR5_Environment(t *testing.T) {
 	t.Setenv("TENON_TEST_OTHER", "leaked")
 	cfg := process()
@@ -265,7 +262,7 @@ func TestPR5_Environment(t *testing.T) {
 	})
 }
 
-// TestCalls holds what a server sees of calls that overlap, wait and end.
+// TestCalls checks the requests that a server receives for calls that overlap, wait and end.
 func TestCalls(t *testing.T) {
 	no := false
 	for name, tt := range map[string]struct {
@@ -296,8 +293,8 @@ func TestCalls(t *testing.T) {
 		if tenon.ErrorCode(err) != tenon.CodeTimeout || !strings.HasPrefix(err.Error(), "tool 'slow' of server 't' timed out after 100ms") {
 			t.Error(err)
 		}
-		late := 0                    // on a busy machine the limit is short for any call
-		for got := ""; got != "5"; { // the server goes on
+		late := 0                    // on a busy machine, the limit can be too short for any call
+		for got := ""; got != "5"; { // the server still works
 			r, err := s.Call(t.Context(), tenon.Call{Tool: "add", Arguments: json.RawMessage(`{"a":2,"b":3}`)})
 			switch {
 			case err == nil && r.Text() != "5", err != nil && tenon.ErrorCode(err) != tenon.CodeTimeout, late > 1000:
@@ -324,8 +321,7 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// TestListChanged holds in both eras that tools are asked for again after the
-// server said that they changed.
+// TestListChanged checks in both eras that tools are listed again after a notification that they changed.
 func TestListChanged(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
@@ -336,7 +332,7 @@ func TestListChanged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 6000 { // the subscription of the modern era is opened behind the connect
+			for range 6000 { // in the modern era, the subscription opens after the connect has returned
 				if era == "legacy" || slices.Contains(readStats(t, stats).Methods, "subscriptions/listen") {
 					break
 				}

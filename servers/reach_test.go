@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestReach goes the way to addresses that are wrong in different places.
+// TestReach checks the reports about addresses that fail at different steps: name, connection, TLS, HTTP.
 func TestReach(t *testing.T) {
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()

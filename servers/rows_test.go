@@ -18,13 +18,14 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/transport"
 )
 
-// listens puts a proxy before a server that keeps the bodies of all requests.
+// listens starts a proxy in front of a server. bodies returns the bodies of all requests so far.
 func listens(t *testing.T, to string) (proxy string, bodies func() [][]byte) {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -53,8 +54,8 @@ func listens(t *testing.T, to string) (proxy string, bodies func() [][]byte) {
 	}
 }
 
-// TestSettings holds that `config` reaches the server: a process as MCP_CONFIG, and
-// over HTTP in initialize or in _meta of each request.
+// TestSettings checks that the key config reaches the server: a process in the variable MCP_CONFIG, a server over HTTP
+// in initialize or in _meta of each request.
 func TestSettings(t *testing.T) {
 	const want = `{"allowed_directories":["/workspace/data"]}`
 	settings := map[string]json.RawMessage{"allowed_directories": json.RawMessage(`["/workspace/data"]`)}
@@ -94,8 +95,8 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// TestLifeOfAServer holds the order of what is said to a server in both eras, and
-// that its process is gone afterwards.
+// TestLifeOfAServer checks the order of the requests to a server in both eras, and that its process has ended
+// afterwards.
 func TestLifeOfAServer(t *testing.T) {
 	for era, want := range map[string][]string{
 		"legacy": {"initialize", "notifications/initialized", "tools/list", "tools/call"},
@@ -134,7 +135,7 @@ func TestLifeOfAServer(t *testing.T) {
 	}
 }
 
-// TestParallel holds that calls of one server go out at the same time.
+// TestParallel checks that calls of one server are sent at the same time.
 func TestParallel(t *testing.T) {
 	t.Run("HD-CL-3", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "stats.json")
@@ -154,9 +155,9 @@ func TestParallel(t *testing.T) {
 	})
 }
 
-// TestCleanUp holds that nothing is left of servers that were used and closed, when
-// a caller gave up and when one panicked too.
+// TestCleanUp checks that servers that were used and closed leave no process, even if a caller gave up or panicked.
 func TestCleanUp(t *testing.T) {
+	longtest.Skip(t)
 	t.Run("HD-FR-025", func(t *testing.T) {
 		cycle := func(n int) {
 			defer func() {
@@ -197,11 +198,11 @@ func TestCleanUp(t *testing.T) {
 		if pids := children(t); len(pids) > 0 {
 			t.Errorf("processes %v are left", pids)
 		}
-	}) // goleak looks for goroutines when all tests have ended
+	}) // goleak checks the goroutines after all tests
 }
 
-// silent is a network on which nothing comes: no answer at all, or an answer to
-// tools/call that is an event stream without events.
+// silent is a network that sends nothing: either no answer at all, or an answer to tools/call that is an event stream
+// without events.
 type silent struct{ accepts bool }
 
 func (n silent) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -226,8 +227,8 @@ func (n silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// TestPatience holds that the time to connect and the silence on a stream are two
-// limits, each with words of its own, on a clock that costs no time.
+// TestPatience checks that the timeout of a connect and the limit of silence on a stream are two settings with
+// different messages. It uses a fake clock.
 func TestPatience(t *testing.T) {
 	t.Run("HD-US6.3", func(t *testing.T) {
 		for _, tt := range []struct {
@@ -265,7 +266,8 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// TestSilence holds that a silent stream of HTTP+SSE is reported with the key that allows it more time.
+// TestSilence checks that the error about a silent stream of HTTP+SSE names the configuration key that allows more
+// time.
 func TestSilence(t *testing.T) {
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

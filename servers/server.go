@@ -110,7 +110,7 @@ type Server struct {
 	kept      []tenon.Tool   // the last listing, of this process or an earlier one
 	loaded    bool           // kept comes from an earlier process
 	named     []tenon.Tool   // the last listing of an earlier process, whose scripts or secrets may have been different
-	unwritten *catalogue     // to be written to the cache, or nil
+	unwritten *catalogue     // catalogue that must still be written to the cache, or nil
 	writing   bool           // a goroutine writes, and then looks at unwritten
 	lost      bool           // it was connected before
 	invalid   error          // why the entry of a Go program cannot be used; never changes
@@ -125,6 +125,9 @@ type Server struct {
 	roots     *atomic.Pointer[[]string] // set by SetRoots, and shared with connections of callers
 	veil      *tenon.Redactor           // masks the credentials of the caller; nil without a caller
 	overlaid  overlaid
+	exchanged exchanged // tokens for callers
+	// accountName is the principal whose sign-in is used, for the server of one caller.
+	accountName string
 	// protocol is the detected revision, so that it is detected only once.
 	protocol string
 	found    string                    // the transport that auto detected, or "" if none yet
@@ -322,7 +325,11 @@ func (s *Server) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err e
 			return nil, err
 		}
 		defer done()
-		return own.callVeiled(ctx, c)
+		r, err := own.callVeiled(ctx, c)
+		if tenon.ErrorCode(err) == tenon.CodeAuth {
+			s.exchanged.refused(own.cfg.Auth.Secret)
+		}
+		return r, err
 	}
 	if s.slot != nil {
 		select {
@@ -446,7 +453,7 @@ func (s *Server) dialInTime() (*dialed, error) {
 		d   *dialed
 		err error
 	}
-	slow := s.watchStart() // before the dial: a process can write its first line at once
+	slow := s.watchStart() // started before the dial, because a process can write its first line at once
 	s.slow.Store(slow)
 	defer func() { s.slow.Store(nil); slow.stop() }()
 	done := make(chan outcome, 1)

@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// role is the variable that makes the test binary the test server.
+// role is the environment variable that turns the test binary into the test server.
 const role = "TENON_SERVERS_ROLE"
 
 func TestMain(m *testing.M) {
@@ -80,7 +80,7 @@ func (f *fakeConn) Done() <-chan struct{}          { return f.ended.Done() }
 func (f *fakeConn) AfterEnd(do func()) func() bool { return context.AfterFunc(f.ended, do) }
 func (f *fakeConn) Err() error {
 	if f.ended.Err() == nil {
-		return nil // it may be lost at this moment
+		return nil // the connection may be lost at this moment
 	}
 	return f.err
 }
@@ -102,7 +102,7 @@ func newFake() *fakeConn {
 	return f
 }
 
-// faked is a server that dials with a function.
+// faked returns a server that connects with dial.
 func faked(cfg Config, dial func(ctx context.Context) (connection, error)) *Server {
 	if cfg.Command == "" {
 		cfg.Command = "fake"
@@ -130,8 +130,8 @@ func states(t *testing.T, s *Server, want State, starts int) Status {
 	return st
 }
 
-// TestOneConnect holds that any number of callers share one connect, that a
-// caller that gives up costs the others nothing, and how the states follow.
+// TestOneConnect checks that concurrent callers share one connect, that a caller that gives up does not end it for the
+// others, and that the states follow.
 func TestOneConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dials := 0
@@ -180,8 +180,7 @@ func TestOneConnect(t *testing.T) {
 	})
 }
 
-// TestReconnect holds that a lost connection is made again at the next use, and
-// otherwise in the background after a pause.
+// TestReconnect checks that a lost connection is replaced at the next use, or else in the background after a pause.
 func TestReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var conns []*fakeConn
@@ -191,7 +190,7 @@ func TestReconnect(t *testing.T) {
 				return nil, tenon.Errorf(tenon.CodeUnreachable, "still down")
 			}
 			c := newFake()
-			c.closing = 2 * time.Second // a process that takes its time to die
+			c.closing = 2 * time.Second // a process that needs some time to end
 			conns = append(conns, c)
 			return c, nil
 		})
@@ -200,13 +199,13 @@ func TestReconnect(t *testing.T) {
 			t.Fatal(err)
 		}
 		conns[0].lose(errors.New("gone with the wind"))
-		if _, err := s.Call(t.Context(), tenon.Call{}); err != nil { // the watcher may not have run yet
+		if _, err := s.Call(t.Context(), tenon.Call{}); err != nil { // the watcher may not have noticed the loss yet
 			t.Error(err)
 		}
 		states(t, s, StateReady, 2)
 		down.Store(true)
 		conns[1].lose(errors.New("gone with the wind"))
-		synctest.Wait() // the old connection is still being closed: nobody waits for that
+		synctest.Wait() // nobody waits for the old connection, which is still being closed
 		st := states(t, s, StateBackoff, 2)
 		if got := st.Error.Error(); got != "server 't' is no longer available (gone with the wind)" {
 			t.Error(got)
@@ -219,7 +218,7 @@ func TestReconnect(t *testing.T) {
 		if st.State != StateBackoff || st.Starts < 60 || st.Starts > 100 || st.Error == nil || !strings.Contains(st.Error.Message, "still down") {
 			t.Errorf("%s after %d starts: %v", st.State, st.Starts, st.Error)
 		}
-		down.Store(false) // it was mended, and nobody says so
+		down.Store(false) // the server works again, without a notification
 		time.Sleep(2 * time.Minute)
 		if st := s.Status(); st.State != StateReady || len(conns) != 3 || st.Restarts != 2 || !st.Retry.IsZero() {
 			t.Errorf("%+v", st)
@@ -230,7 +229,7 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// TestRestart holds what the key restart decides.
+// TestRestart checks the effect of each value of the key restart.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -266,8 +265,8 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestLostAtOnce holds that whoever waited for a connection is told of its loss where
-// that was faster than they were.
+// TestLostAtOnce loses a connection before the callers that waited for it can use it. They must get the reason of the
+// loss.
 func TestLostAtOnce(t *testing.T) {
 	for range 200 {
 		s := faked(Config{Restart: RestartNever}, func(context.Context) (connection, error) {
@@ -291,8 +290,7 @@ func TestLostAtOnce(t *testing.T) {
 	}
 }
 
-// TestSwitchedOffAtOnce holds the same for a connection that a person gave up at that
-// moment.
+// TestSwitchedOffAtOnce does the same with a person who switches the server off.
 func TestSwitchedOffAtOnce(t *testing.T) {
 	for range 200 {
 		made := make(chan struct{})
@@ -313,7 +311,7 @@ func TestSwitchedOffAtOnce(t *testing.T) {
 	}
 }
 
-// TestConnectFails holds what is kept of a failure, and that each use tries again.
+// TestConnectFails checks the error that is kept after a failed connect, and that each use tries again.
 func TestConnectFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempt := -1
@@ -327,11 +325,11 @@ func TestConnectFails(t *testing.T) {
 				time.Sleep(400 * time.Millisecond)
 				s.step(1, "discover")
 				<-ctx.Done()
-				time.Sleep(2 * time.Second) // a process that does not want to die
+				time.Sleep(2 * time.Second) // a process that ends slowly
 				s.step(1, "initialize")
 				return nil, ctx.Err()
 			}
-			return newFake(), nil // it was mended
+			return newFake(), nil // the server works again
 		})
 		defer func() { _ = s.Close() }()
 		_, got := s.Call(t.Context(), tenon.Call{})
@@ -359,8 +357,8 @@ func TestConnectFails(t *testing.T) {
 	})
 }
 
-// TestCloseDuringConnect holds that Close waits for nobody's deadline, and that
-// a connection that comes too late is closed.
+// TestCloseDuringConnect checks that Close does not wait for the deadline of a connect, and that a connection that is
+// ready too late is closed.
 func TestCloseDuringConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, stubborn := range []bool{false, true} {
@@ -385,7 +383,7 @@ func TestCloseDuringConnect(t *testing.T) {
 	})
 }
 
-// TestParallelFalse holds that calls of such a server come one after the other.
+// TestParallelFalse checks that a server with parallel: false gets one call at a time.
 func TestParallelFalse(t *testing.T) {
 	for _, parallel := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -404,7 +402,7 @@ func TestParallelFalse(t *testing.T) {
 				wg.Go(func() { _, _ = s.Call(t.Context(), tenon.Call{Tool: "x"}) })
 			}
 			synctest.Wait()
-			if !parallel { // who gives up while it waits does not hold the turn
+			if !parallel { // a caller that gives up must not keep its place in the queue
 				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 				defer cancel()
 				if _, err := s.Call(ctx, tenon.Call{Tool: "x"}); tenon.ErrorCode(err) != tenon.CodeTimeout {
@@ -419,8 +417,8 @@ func TestParallelFalse(t *testing.T) {
 	}
 }
 
-// TestToolsChange holds that tools are asked for once, again after they changed,
-// and that a list that was under way when they did is not kept.
+// TestToolsChange checks that tools are listed once, and again after they changed. If they change while they are
+// listed, the list is not kept.
 func TestToolsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFake()
@@ -464,7 +462,7 @@ func TestToolsChange(t *testing.T) {
 	})
 }
 
-// TestLoadToolsFalse holds that no server is started to list what is not wanted.
+// TestLoadToolsFalse checks that a server with load_tools: false is not started to list its tools.
 func TestLoadToolsFalse(t *testing.T) {
 	no := false
 	s := faked(Config{LoadTools: &no}, func(context.Context) (connection, error) { return nil, errors.New("dialed") })

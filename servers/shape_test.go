@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// reader is a connection that reads resources and does no more.
+// reader is a connection that can only read resources.
 type reader struct{ *fakeConn }
 
 func (reader) Read(_ context.Context, uri string) ([]tenon.Content, error) {
@@ -20,7 +20,7 @@ func (reader) Read(_ context.Context, uri string) ([]tenon.Content, error) {
 	return []tenon.Content{{Type: tenon.ContentResource, URI: uri, Text: "abc", MimeType: "text/plain"}}, nil
 }
 
-// TestShape holds what becomes of results with resource_links and result_format.
+// TestShape checks how resource_links and result_format change a result.
 func TestShape(t *testing.T) {
 	const links = `{"content":[{"type":"text","text":"x"},{"type":"resource_link","uri":"test://a","name":"a"},{"type":"resource_link","uri":"test://b","name":"b"}]}`
 	const mixed = `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}],"x":1}`

@@ -20,7 +20,7 @@ import (
 // concurrent use.
 type Pool struct {
 	mu    sync.Mutex
-	links map[string]*sharedLink // by the digest of the settings
+	links map[string]*sharedLink // keyed by the digest of the settings
 }
 
 // sharedLink is one connection with the servers that use it.
@@ -34,7 +34,7 @@ type sharedLink struct {
 	members []*Server // under the pool's lock
 }
 
-// listener receives a server's notifications and questions.
+// listener receives a server's notifications, changed lists, health and lines on stderr.
 type listener interface {
 	notice(method string, params json.RawMessage)
 	changed(list string)
@@ -50,7 +50,7 @@ func (c Config) sharing() string {
 		c.Auth.Scopes, c.Auth.Issuer, c.SSEReadTimeout, c.TerminateOnClose, c.LogLevel, c.Timeout, c.RequestTimeout,
 		c.Elicitation, c.Sampling, c.SamplingModel, c.SamplingLimits, c.Roots, c.ClientRoots})
 	if err != nil {
-		return "" // cannot happen: strings and numbers
+		return "" // cannot happen: strings, numbers and lists of them
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

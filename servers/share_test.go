@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func TestShare(t *testing.T) {
 	t.Run("cannot start", shareThatCannotStart)
 }
 
-// shareOneProcess checks that one process serves both, until the last of them is closed.
+// shareOneProcess checks that one process serves both servers until the second of them is closed.
 func shareOneProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stats.json")
 	a, b := sharingTwo(t, process("--stdio", "--stats", file))
@@ -65,7 +66,7 @@ func shareOneProcess(t *testing.T) {
 	}
 }
 
-// shareNotWithOtherSettings checks that only servers with the same settings share.
+// shareNotWithOtherSettings checks that servers with different settings do not share a connection.
 func shareNotWithOtherSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stats.json")
 	url := listening(t, "--ws", "127.0.0.1:0", "--stats", file)
@@ -80,7 +81,7 @@ func shareNotWithOtherSettings(t *testing.T) {
 	}
 }
 
-// shareAfterCrash checks that both come back, with one process, after a crash.
+// shareAfterCrash checks that both servers work again after a crash, with one new process.
 func shareAfterCrash(t *testing.T) {
 	a, b := sharingTwo(t, process("--stdio"))
 	text(t, b, "add", `{"a":1,"b":2}`)
@@ -100,7 +101,7 @@ func shareAfterCrash(t *testing.T) {
 	}
 }
 
-// shareChanges checks that one server learns of a change of tools that the other caused.
+// shareChanges checks that one server is notified of a change of tools that the other one caused.
 func shareChanges(t *testing.T) {
 	a, b := sharingTwo(t, process("--stdio"))
 	for _, s := range []*Server{a, b} {
@@ -121,7 +122,7 @@ func shareChanges(t *testing.T) {
 	}
 }
 
-// shareClosedDuringCall checks that closing one server ends its call and leaves the other at work.
+// shareClosedDuringCall checks that closing one server ends its call, while the other one keeps working.
 func shareClosedDuringCall(t *testing.T) {
 	a, b := sharingTwo(t, process("--stdio"))
 	text(t, b, "add", `{"a":1,"b":2}`)
@@ -130,7 +131,7 @@ func shareClosedDuringCall(t *testing.T) {
 		_, err := a.Call(context.Background(), tenon.Call{Tool: "slow", Arguments: []byte(`{"ms":60000}`)})
 		done <- err
 	}()
-	time.Sleep(50 * time.Millisecond) // it is under way, or comes too late: both have to end
+	time.Sleep(50 * time.Millisecond) // the call is running by now, or begins too late; both must end
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
@@ -142,7 +143,7 @@ func shareClosedDuringCall(t *testing.T) {
 	}
 }
 
-// shareSwitchedOffDuringCall checks that switching off one server ends its call alone.
+// shareSwitchedOffDuringCall checks that switching off one server ends only its own call.
 func shareSwitchedOffDuringCall(t *testing.T) {
 	a, b := sharingTwo(t, process("--stdio"))
 	text(t, b, "add", `{"a":1,"b":2}`)
@@ -181,5 +182,19 @@ func shareThatCannotStart(t *testing.T) {
 		if _, err := s.List(t.Context()); tenon.ErrorCode(err) != tenon.CodeUnreachable {
 			t.Errorf("%s: %v", s.name, err)
 		}
+	}
+}
+
+// TestKeyOfInvalidSettings checks that entries with settings that are not JSON still have different keys.
+func TestKeyOfInvalidSettings(t *testing.T) {
+	entry := func(command, settings string) Config {
+		return Config{Command: command, Settings: map[string]json.RawMessage{"a": json.RawMessage(settings)}}
+	}
+	keys := map[string]bool{}
+	for _, c := range []Config{entry("one", "{"), entry("two", "{"), entry("one", "["), entry("one", "1")} {
+		keys[c.key()], keys[c.sharing()] = true, true
+	}
+	if len(keys) != 8 || keys[""] {
+		t.Errorf("%d different keys: %v", len(keys), keys)
 	}
 }

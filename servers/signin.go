@@ -104,6 +104,11 @@ func signsIn(cfg Config) bool {
 
 // source returns the server's source of tokens.
 func (s *Server) source(cfg Config) (*oauth.Source, error) {
+	return s.sourceOf(cfg, s.accountName, s.opts.Learned)
+}
+
+// sourceOf returns the source of tokens for the sign-in of a principal, or for the one that all share.
+func (s *Server) sourceOf(cfg Config, account string, learned func(tenon.Secret)) (*oauth.Source, error) {
 	assertion := func(ctx context.Context) (tenon.Secret, error) {
 		if s.opts.Resolve == nil {
 			return cfg.Auth.Assertion, nil
@@ -112,12 +117,12 @@ func (s *Server) source(cfg Config) (*oauth.Source, error) {
 		return now.Auth.Assertion, err
 	}
 	return oauth.New(oauth.Config{
-		Server: s.name, URL: cfg.URL, Grant: cfg.Auth.Grant, ClientID: cfg.Auth.ClientID,
-		ClientSecret: cfg.Auth.ClientSecret,
-		PrivateKey:   cfg.Auth.PrivateKey, KeyID: cfg.Auth.KeyID, Assertion: assertion,
+		Server: s.name, Account: account, URL: cfg.URL, Grant: cfg.Auth.Grant,
+		ClientID: cfg.Auth.ClientID, ClientSecret: cfg.Auth.ClientSecret,
+		PrivateKey: cfg.Auth.PrivateKey, KeyID: cfg.Auth.KeyID, Assertion: assertion,
 		Scopes: cfg.Auth.Scopes, Issuer: cfg.Auth.Issuer, Passive: cfg.Auth.Type != AuthOAuth,
 		Public: s.opts.Admit != nil,
-		Vault:  s.opts.Vault, Sign: s.opts.Sign, Learned: s.opts.Learned, Logger: s.log,
+		Vault:  s.opts.Vault, Sign: s.opts.Sign, Learned: learned, Logger: s.log,
 	})
 }
 
@@ -221,6 +226,8 @@ func (s *Server) failedLogin(err error) error {
 func (s *Server) remedy(err error) string {
 	var status *transport.StatusError
 	switch {
+	case s.accountName != "":
+		return fmt.Sprintf("'%s' has to sign in again", s.accountName)
 	case s.cfg.Auth.Type == AuthOAuth && s.cfg.Auth.Grant == oauth.GrantClientCredentials:
 		return "check client_id and client_secret or private_key in " + s.key("auth")
 	case s.cfg.Auth.Type == AuthOAuth && s.cfg.Auth.Grant == oauth.GrantJWTBearer:

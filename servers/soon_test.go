@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestUX6Patience holds that a server without a listing is waited for only as long as the patience lasts, counted from
-// the first request, and that its tools are announced when they come.
+// TestUX6Patience uses a server without a kept list of tools. Requests wait for it only for the time of Patience,
+// counted from the first request. Once its tools arrive, Changed is called.
 func TestUX6Patience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -55,8 +55,8 @@ func TestUX6Patience(t *testing.T) {
 	})
 }
 
-// TestUX6Identity holds that a listing is used only by the server that it came from: the same entry with another script
-// or secret, or one without the user's key, asks anew.
+// TestUX6Identity checks that a kept list of tools is used only for the server that sent it. The same entry with
+// another script, another secret or another user's key lists the tools again.
 func TestUX6Identity(t *testing.T) {
 	cache := t.TempDir()
 	seal := func(key byte) func(parts ...[]byte) []byte {

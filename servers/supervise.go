@@ -128,7 +128,7 @@ func (s *Server) forget(c *link, cause error) {
 	lost := tenon.Errorf(tenon.CodeUnreachable, "the connection was lost: %w", cause)
 	err := &tenon.Error{Code: tenon.CodeUnreachable, Err: lost,
 		Message: fmt.Sprintf("server '%s' %s", s.name, gone(lost)) + s.silence(lost)}
-	s.dialer = err // for callers that wait for the connection after its end
+	s.dialer = err // the error for callers that wait for the connection after its end
 	s.log.Warn("lost MCP server", "error", err)
 	s.note("error", err.Message)
 	s.notify(Notification{Err: err})

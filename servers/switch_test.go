@@ -10,8 +10,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestSwitch holds that a server that is switched off has no tools and no connection,
-// lets calls end, and comes back; and that a restart makes a new connection.
+// TestSwitch checks that a server that is switched off has no tools and no connection, but lets running calls end.
+// After it is switched on, it works again. A restart makes a new connection.
 func TestSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var conns []*fakeConn

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// finish makes a call again until it has ended, with an answer to each question.
+// finish repeats a call until it has ended, and answers its questions. It also returns the keys of the questions.
 func finish(ctx context.Context, s *Server, c tenon.Call, answers map[string]string) (*tenon.Result, []string, error) {
 	var asked []string
 	for range 10 {
@@ -34,8 +34,8 @@ func finish(ctx context.Context, s *Server, c tenon.Call, answers map[string]str
 	return nil, asked, context.DeadlineExceeded
 }
 
-// TestTasks holds that a task is awaited, asked after with pauses, answered, and
-// cancelled, and that its outcome is that of the call.
+// TestTasks checks that a task is polled with pauses, asks questions, and is cancelled, and that the task's outcome is
+// the outcome of the call.
 func TestTasks(t *testing.T) {
 	t.Parallel() // it waits for the ends of tasks
 	for _, kind := range []string{"stdio", "http", "ws"} {
@@ -91,7 +91,7 @@ func testTaskHandle(t *testing.T, s *Server) {
 
 func testTaskCompleted(t *testing.T, s *Server) {
 	var said []string
-	c := later(`{"ms":2000}`) // half of it is time enough to be seen
+	c := later(`{"ms":2000}`) // half of this time suffices to see its progress
 	c.Progress = func(p tenon.Progress) { said = append(said, p.Message) }
 	r, asked, err := finish(t.Context(), s, c, nil)
 	if err != nil || r.IsError || r.Content[0].Text != "done for nobody" || string(r.Structured) != `{"id":9007199254740993}` || len(asked) > 0 {
@@ -103,7 +103,8 @@ func testTaskCompleted(t *testing.T, s *Server) {
 }
 
 func testTaskNotice(t *testing.T, s *Server) {
-	// Asked after once an hour, at most a minute apart.
+	// The server wants to be polled once an hour, and tenon polls at least once a minute. The call must end sooner,
+	// because the server notifies the client about the end of the task.
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	r, asked, err := finish(ctx, s, later(`{"ms":200,"poll":3600000,"ask":true}`), map[string]string{"name": `{"action":"accept","content":{"name":"Ann"}}`})
@@ -133,7 +134,7 @@ func testTaskGivenUp(t *testing.T, file string, s *Server) {
 	if st := readStats(t, file); slices.Contains(st.Methods, "tasks/cancel") {
 		t.Error("a task is cancelled that another process may go on with")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // it has to reach the server
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // the call has to reach the server in this time
 	defer cancel()
 	if _, err := s.Call(ctx, again); tenon.ErrorCode(err) != tenon.CodeTimeout {
 		t.Fatal(err)
@@ -146,12 +147,12 @@ func testTaskGivenUp(t *testing.T, file string, s *Server) {
 	}
 }
 
-// later calls the tool that answers after a while.
+// later returns a call of the tool that answers after a while.
 func later(args string) tenon.Call {
 	return tenon.Call{Tool: "later", Arguments: json.RawMessage(args)}
 }
 
-// TestOldTasks checks tasks of revision 2025-11-25, which the client asks for, polls and fetches.
+// TestOldTasks checks tasks of revision 2025-11-25: the client requests the task, polls it and fetches the result.
 func TestOldTasks(t *testing.T) {
 	t.Parallel() // it waits for the ends of tasks
 	for _, kind := range []string{"stdio", "http", "ws"} {
@@ -213,7 +214,7 @@ func testOldTaskCompleted(t *testing.T, kind string, cfg Config, s *Server) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	c.Input = &tenon.InputAnswer{State: r.Input.State}
-	other := started(t, cfg, Options{}) // another process could not reach a task of a process
+	other := started(t, cfg, Options{}) // another process could not reach the task of a stdio server
 	if kind == "stdio" {
 		other = s
 	}

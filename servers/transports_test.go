@@ -13,19 +13,18 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// listening starts the test server as a process that listens until the test
-// ends, and returns its URL.
+// listening starts the test server as a process that listens until the test ends. It returns the URL.
 func listening(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd, url := listen(t, args...)
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Process.Kill() // fails if the process has ended by itself
 		_ = cmd.Wait()
 	})
 	return url
 }
 
-// listen starts the test server and reads its URL.
+// listen starts the test server and reads the URL from its output.
 func listen(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -48,8 +47,7 @@ func listen(t *testing.T, args ...string) (*exec.Cmd, string) {
 	return cmd, strings.TrimSpace(line)
 }
 
-// TestKN10 holds that the tools are there and work over each transport, named
-// and found.
+// TestKN10 checks that the tools of a server can be listed, found and called over each transport.
 func TestKN10(t *testing.T) {
 	stats := func(t *testing.T) string { return filepath.Join(t.TempDir(), "stats.json") }
 	for _, c := range []struct{ name, kind, transport, want string }{
@@ -91,7 +89,7 @@ func TestKN10(t *testing.T) {
 	}
 }
 
-// TestOneSocket also holds HD-US7.2: five calls share one connection.
+// TestOneSocket also checks HD-US7.2: five calls share one connection.
 func TestOneSocket(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stats.json")
 	s := started(t, Config{URL: listening(t, "--ws", "127.0.0.1:0", "--stats", file)}, Options{})
@@ -103,8 +101,7 @@ func TestOneSocket(t *testing.T) {
 	}
 }
 
-// TestBareResults holds that a result which is none of MCP's reaches the caller
-// whole.
+// TestBareResults checks that a result in another form than MCP's reaches the caller completely.
 func TestBareResults(t *testing.T) {
 	s := started(t, Config{URL: listening(t, "--jsonrpc", "127.0.0.1:0", "--bare"), Transport: TransportJSONRPC}, Options{})
 	r, err := s.Call(t.Context(), tenon.Call{Tool: "add", Arguments: []byte(`{"a":9007199254740992,"b":1}`)})
@@ -120,8 +117,8 @@ func TestBareResults(t *testing.T) {
 	}
 }
 
-// TestProgress holds that notices reach the caller during the call over every
-// transport that has them, in both eras where there are two.
+// TestProgress checks that progress notifications reach the caller during the call, over every transport that has them
+// and in both eras.
 func TestProgress(t *testing.T) {
 	for _, c := range []struct{ kind, transport, protocol string }{
 		{"sse", TransportSSE, ""}, {"ws", "", "2025-11-25"}, {"ws", "", "2026-07-28"}, {"http", "", "2026-07-28"},

@@ -57,6 +57,9 @@ type Grants interface {
 //
 //	Reserve(run, step, charges) ─► the step ─► Settle(run, step, amounts)
 //
+// A reservation and a settlement need not be on disk when Reserve and Settle return. They are on disk when a later
+// Append is, so a crash of the machine forgets a charge only together with the step that followed it.
+//
 // A charge is accepted if used + reserved is below its limit and either nothing is reserved, or the whole amount fits:
 // used + reserved + amount ≤ limit. Therefore:
 //
@@ -89,6 +92,10 @@ type Charge struct {
 	Key    string // such as "session/ses_x/tokens" or "day/2026-11-21/local/cost"
 	Amount int64  // the maximum cost, in the budget's unit
 	Limit  int64  // limit of the budget; 0: the budget only counts
+	// Made says that the amount is known and counts as used at once. The charge is settled, and Settle has no effect.
+	// Either all charges of a reservation are made, or none. If the reservation exists and is open, because an older
+	// version made it, made charges settle it.
+	Made bool
 }
 
 // Balance is the state of one budget.
@@ -96,6 +103,6 @@ type Balance struct {
 	Key      string `json:"key"`
 	Used     int64  `json:"used"`
 	Reserved int64  `json:"reserved"`
-	Limit    int64  `json:"limit,omitempty"` // of the charge, or of the last one
+	Limit    int64  `json:"limit,omitempty"` // limit of this charge, or of the last one
 	Refused  bool   `json:"refused,omitempty"`
 }

@@ -23,6 +23,9 @@ type Results interface {
 	PutResult(ctx context.Context, r KeptResult) error
 	// Result returns the result of a key that has not expired at a time. Errors: not_found.
 	Result(ctx context.Context, key string, now time.Time) (KeptResult, error)
+	// ResultKeys returns up to limit keys with a prefix whose results have not expired at a time, in no order. Result
+	// may yet find that a result is not the user's. Prefix must be ASCII and not empty.
+	ResultKeys(ctx context.Context, prefix string, now time.Time, limit int) ([]string, error)
 }
 
 // Rates limits calls within a window of time, across all processes of the store.
@@ -38,8 +41,8 @@ type Rates interface {
 type Pin struct {
 	Server     string          `json:"server"`
 	Remote     string          `json:"remote_name,omitempty"`
-	Raw        string          `json:"-"`          // digest of the definition's bytes; for a server, of all of them
-	Digest     string          `json:"digest"`     // of the definition in its canonical form
+	Raw        string          `json:"-"`          // digest of the definition's bytes; for a server, of all definitions
+	Digest     string          `json:"digest"`     // digest of the definition in its canonical form
 	Definition json.RawMessage `json:"definition"` // canonical JSON; empty in a list
 	By         string          `json:"by"`
 	Created    time.Time       `json:"created"`

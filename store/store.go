@@ -33,8 +33,12 @@ type Append struct {
 	Blobs [][]byte
 	Uses  []string
 
+	// Tally is the summary of the run up to its last event, see [Tally.Data]. It is for a Create with a State that has
+	// ended. The run then counts as up to date.
+	Tally []byte
+
 	Run    string
-	Events []tenon.Event // Seq consecutive from the last one; time set; may be empty
+	Events []tenon.Event // numbers follow the last event, and times are set; may be empty
 	// State, Stop and Waiting are the run's row after the append. With a zero State the row stays unchanged, which is
 	// cheaper: only set it if it changes.
 	State   tenon.RunState
@@ -51,6 +55,7 @@ type Store interface {
 	Sessions
 	Blobs
 	Grants
+	SessionGrants
 	Budgets
 	Results
 	Rates
@@ -107,7 +112,7 @@ type Signal struct {
 	By   string
 	Data json.RawMessage
 	Time time.Time
-	Seq  uint64 // of the event that settled it; 0 while it waits
+	Seq  uint64 // number of the event that settled it; 0 while it waits
 }
 
 // Inbox keeps signals until the owner of the run has turned them into events.
@@ -222,7 +227,7 @@ type Examiner interface {
 
 // Finding is a property of a database.
 type Finding struct {
-	Name   string // of the property, for example "tls"
+	Name   string // name of the property, for example "tls"
 	Text   string
 	Remedy string // what to do; "" means that nothing is wrong
 	Err    error  // the store does not work with the property, or the property cannot be determined
@@ -240,6 +245,27 @@ type Leases interface {
 	// within 50 ms for another process. Request the channel before reading the store. A caller whose ctx has ended is
 	// not notified.
 	Changed(ctx context.Context) <-chan struct{}
+}
+
+// LeaseSets is a store that looks at many leases at once. Not every store is one; see [HeldOf].
+type LeaseSets interface {
+	// HeldOf reports which of the runs any process has the lease of. A run without a lease may be missing in the map.
+	HeldOf(runs []string) (held map[string]bool, err error)
+}
+
+// HeldOf reports which of the runs any process has the lease of. It asks at once if the store is a [LeaseSets], else
+// for each run.
+func HeldOf(s Leases, runs []string) (held map[string]bool, err error) {
+	if all, ok := s.(LeaseSets); ok {
+		return all.HeldOf(runs)
+	}
+	held = make(map[string]bool, len(runs))
+	for _, run := range runs {
+		if held[run], err = s.Held(run); err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
 }
 
 // LeaseHolders is a store that can name the process with a lease. Not every store is one.

@@ -27,6 +27,6 @@ type Tallies interface {
 // Tally is the summary of a run. The store does not interpret Data.
 type Tally struct {
 	Run  string
-	Seq  uint64 // of the last event that it contains
+	Seq  uint64 // number of the last event that it contains
 	Data []byte
 }

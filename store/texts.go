@@ -50,7 +50,7 @@ type Gap struct {
 // Text is a text for the index.
 type Text struct {
 	Seq  uint64 // of its event
-	Role string // of the author: user, assistant, tool, …
+	Role string // role of the author: user, assistant, tool, …
 	Text string
 }
 

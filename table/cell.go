@@ -2,6 +2,7 @@ package table
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -82,8 +83,11 @@ func (e *fieldError) Error() string { return fmt.Sprintf("field %d: %s", e.field
 
 func (e *fieldError) Unwrap() error { return e.err }
 
+// errNoKind is the error of a tool without a type. Such a tool can be shown, but not used.
+var errNoKind = errors.New("the tool type is missing")
+
 // decodeTool reads a cell of a tool column. It returns nil if the cell is missing. The error names
-// the field.
+// the field. With errNoKind, it returns the tool, too.
 func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 	outer, ok := a.(*array.Struct)
 	if !ok || a.IsNull(i) {
@@ -119,15 +123,16 @@ func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 		}
 		return s
 	}
+	var flaw error
 	if f := at(fieldKind); f != nil {
 		n, null, err := integer(f, i)
-		if err == nil && null {
-			err = fmt.Errorf("the tool type is missing")
-		}
 		if err != nil {
 			return nil, &fieldError{fieldKind, err}
 		}
 		t.Kind = Kind(n)
+		if null {
+			t.Kind, flaw = noKind, &fieldError{fieldKind, errNoKind}
+		}
 	}
 	t.Name, t.Description, t.Parameters = texts(fieldName), texts(fieldDescription), texts(fieldParameters)
 	t.Keys, t.Credential = texts(fieldKeys), texts(fieldCredential)
@@ -151,7 +156,7 @@ func decodeTool(l Layout, a arrow.Array, i int) (*Tool, error) {
 			t.Message = int32(n)
 		}
 	}
-	return t, nil
+	return t, flaw
 }
 
 // decodePorts reads ports from JSON text or a list of structs. It returns nil if there are none.

@@ -1,6 +1,10 @@
 package table
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/tenonhq/tenon"
+)
 
 // Config is the `tables` section of tenon.yaml. The comments on the fields are the user
 // documentation.
@@ -12,6 +16,10 @@ type Config struct {
 	Legacy Legacy `yaml:"legacy"`
 	// Rows per record batch. The last batch may have fewer.
 	BatchRows int `yaml:"batch_rows" default:"1024" min:"1" max:"1048576"`
+	// Largest Arrow data of one table of a run, such as 2000MiB. By default it is half of what the disk of the store
+	// has free, without 256 MiB. A table of more than 64 MiB is stored in pieces of 8 MiB and never held in memory as
+	// a whole.
+	MaxBytes tenon.Size `yaml:"max_bytes" min:"1"`
 }
 
 // Legacy configures how tables of the deprecated type WorkflowToolValueFactory are read.

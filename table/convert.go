@@ -262,8 +262,8 @@ type inference struct {
 	guess bool // a text may be a value of another type
 	names []string
 	at    map[string]int
-	could [][]string // by column: the types that fit all values so far
-	some  []bool     // by column: there was at least one value
+	could [][]string // for each column: the types that fit all values so far
+	some  []bool     // for each column: whether there was a value
 	rowID int        // the column of row ids, or -1
 	done  bool       // no further columns are allowed
 }

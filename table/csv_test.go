@@ -95,8 +95,8 @@ func TestRowsOfNone(t *testing.T) {
 	}
 }
 
-// TestRowsOfManyColumns checks the bound of the columns, and the bound of the memory for rows that
-// have few of them.
+// TestRowsOfManyColumns checks that a table may have 1,000 columns, and that a wide table whose rows are
+// mostly empty is refused.
 func TestRowsOfManyColumns(t *testing.T) {
 	wide := func(n int) json.RawMessage {
 		row := map[string]int{}

@@ -20,7 +20,7 @@ import (
 type ExportOptions struct {
 	Format    Format // FormatCSV, FormatTSV or FormatJSONL
 	RowIDs    bool   // write the row ids as a first column "<RowID>"
-	Delimiter rune   // of CSV; 0 means a comma
+	Delimiter rune   // delimiter of CSV; 0 means a comma
 	Stdout    io.Writer
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 // streamOf returns a stream of a table with the given columns.
@@ -90,6 +91,7 @@ func TestNestedValues(t *testing.T) {
 
 // TestNestedBombs reads a few bytes whose JSON has gigabytes.
 func TestNestedBombs(t *testing.T) {
+	longtest.Skip(t)
 	offsets := func(list ...int32) *memory.Buffer { return memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(list)) }
 	const most = 1<<31 - 1
 	nulls := array.NewNull(most)

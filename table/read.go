@@ -53,7 +53,7 @@ type Reader struct {
 	mem     *allowance
 	ipc     *ipc.Reader
 	close   func() error
-	stdin   os.FileInfo // of a file that is standard input
+	stdin   os.FileInfo // information about a file that is standard input
 
 	rows    int64 // rows read so far
 	batches int
@@ -355,8 +355,8 @@ func (r *Reader) HasRowID() bool { return r.rowID >= 0 }
 // Metadata returns the metadata of the schema and of the file's footer.
 func (r *Reader) Metadata() map[string]string { return r.meta }
 
-// Column finds a tool column by its name; "" is the last tool column. If the table has none, the
-// error text is KNIME's.
+// Column finds a tool column by its name; "" is the last tool column. If the table has no tool column, the error has
+// the same text as in KNIME, whose format this is.
 func (r *Reader) Column(name string) (Column, error) {
 	for i := len(r.columns) - 1; i >= 0; i-- {
 		if c := r.columns[i]; c.Name == name && name != "" && !c.IsTool() {

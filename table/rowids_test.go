@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 // Row ids are unique in any order, as in a set of whole texts.
@@ -61,6 +63,7 @@ func TestRowIDsTakeBits(t *testing.T) {
 
 // Too many equal row ids are refused before the suffixes take too long.
 func TestRowIDsOfOneName(t *testing.T) {
+	longtest.Skip(t)
 	for _, id := range []string{"x", "Row0"} {
 		s := newRowIDs()
 		for n := range maxDups + 1 {

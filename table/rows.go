@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -59,14 +60,29 @@ func (r *Reader) Tools(ctx context.Context, c Column) iter.Seq2[ToolRow, error] 
 
 // tool decodes a cell.
 func (r *Reader) tool(c Column, rec arrow.RecordBatch, i int, row ToolRow) (t *Tool, err error) {
+	if t, err = r.shownTool(c, rec, i, row); err != nil {
+		return nil, err
+	}
+	if t != nil && t.Kind == noKind {
+		return nil, r.toolError(c, row, &fieldError{fieldKind, errNoKind})
+	}
+	return t, nil
+}
+
+// shownTool reads a tool like tool. It also returns a tool without a type, which can only be shown.
+func (r *Reader) shownTool(c Column, rec arrow.RecordBatch, i int, row ToolRow) (t *Tool, err error) {
 	err = contain(func() (err error) {
 		t, err = decodeTool(c.Layout, rec.Column(c.at), i)
 		return err
 	})
-	if err != nil {
-		return nil, invalid("%s: %s, column '%s', %w", r.name, row.Place(), c.Name, err)
+	if err != nil && !errors.Is(err, errNoKind) {
+		return nil, r.toolError(c, row, err)
 	}
 	return t, nil
+}
+
+func (r *Reader) toolError(c Column, row ToolRow, err error) error {
+	return invalid("%s: %s, column '%s', %w", r.name, row.Place(), c.Name, err)
 }
 
 // Files returns the table's file store.

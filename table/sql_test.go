@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 // jsonTable makes a table of JSON rows in several batches.
@@ -396,6 +397,7 @@ func TestSelectOnce(t *testing.T) {
 // TestSelectLarge queries tables whose trees have several levels, rows that need overflow pages,
 // and results that do not fit into memory.
 func TestSelectLarge(t *testing.T) {
+	longtest.Skip(t)
 	s := arrow.NewSchema([]arrow.Field{col("i", arrow.PrimitiveTypes.Int64), col("s", arrow.BinaryTypes.String)}, nil)
 	build := func(rows, size, each int) *Reader {
 		var buf bytes.Buffer

@@ -237,7 +237,7 @@ func (c Cells) sqlValue(col Column) (json.RawMessage, error) {
 	if !col.IsTool() {
 		return c.Value(col, false)
 	}
-	t, err := c.Tool(col)
+	t, err := c.shownTool(col)
 	if err != nil || t == nil {
 		return json.RawMessage("null"), err
 	}
@@ -346,7 +346,13 @@ func timePutter(a arrow.Array, r *record) func(i int) error {
 	case *array.Date32:
 		return func(i int) error { return moment(r, a.Value(i).ToTime(), sqlDate) }
 	case *array.Date64:
-		return func(i int) error { return moment(r, time.UnixMilli(int64(a.Value(i))).UTC(), sqlDate) }
+		return func(i int) error {
+			at, layout := time.UnixMilli(int64(a.Value(i))).UTC(), sqlDate
+			if !at.Equal(at.Truncate(24 * time.Hour)) { // a date in milliseconds may include a time of day
+				layout = sqlBoth
+			}
+			return moment(r, at, layout)
+		}
 	case *array.Timestamp:
 		unit := a.DataType().(*arrow.TimestampType).Unit
 		return func(i int) error { return moment(r, a.Value(i).ToTime(unit), sqlBoth) }

@@ -267,7 +267,7 @@ func (s *statement) value(i int) value {
 	case sqlite3.SQLITE_FLOAT:
 		v.float = sqlite3.Xsqlite3_column_double(s.d.tls, s.stmt, at)
 	case sqlite3.SQLITE_TEXT:
-		p := sqlite3.Xsqlite3_column_text(s.d.tls, s.stmt, at) // before column_bytes, because it may convert
+		p := sqlite3.Xsqlite3_column_text(s.d.tls, s.stmt, at) // before column_bytes: it may convert the value
 		v.bytes = libc.GoBytes(p, int(sqlite3.Xsqlite3_column_bytes(s.d.tls, s.stmt, at)))
 	case sqlite3.SQLITE_BLOB:
 		p := sqlite3.Xsqlite3_column_blob(s.d.tls, s.stmt, at)

@@ -324,6 +324,9 @@ func (c *sourceColumn) appendMoment(b array.Builder, v value) error {
 		layout = sqlTime
 	}
 	s := string(v.bytes)
+	if _, ok := b.(*array.Date64Builder); ok && len(s) > len(sqlDate) { // with a time of day
+		layout = sqlBoth
+	}
 	t, err := time.Parse(layout, s)
 	if err != nil || t.Format(layout) != s {
 		return errOther
@@ -332,7 +335,10 @@ func (c *sourceColumn) appendMoment(b array.Builder, v value) error {
 	case *array.Date32Builder:
 		b.Append(arrow.Date32FromTime(t))
 	case *array.Date64Builder:
-		b.Append(arrow.Date64FromTime(t))
+		if t.Nanosecond()%int(time.Millisecond) != 0 {
+			return errOther
+		}
+		b.Append(arrow.Date64(t.UnixMilli()))
 	case *array.TimestampBuilder:
 		unit := b.Type().(*arrow.TimestampType).Unit
 		at, err := arrow.TimestampFromTime(t, unit)

@@ -1,9 +1,13 @@
 package table
 
 import (
+	"bytes"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -49,6 +53,42 @@ func TestSelectUnion(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.rows, rows); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestSelectDate64 checks that dates in milliseconds keep their time of day.
+func TestSelectDate64(t *testing.T) {
+	b := array.NewDate64Builder(memory.DefaultAllocator)
+	at := time.Date(2026, 2, 3, 4, 5, 6, 7e6, time.UTC)
+	for _, v := range []time.Time{at, at.Truncate(24 * time.Hour), at.Add(24 * time.Hour).Truncate(24 * time.Hour)} {
+		b.Append(arrow.Date64(v.UnixMilli()))
+	}
+	values := b.NewArray()
+	schema := arrow.NewSchema([]arrow.Field{col("v", values.DataType())}, nil)
+	open := func() []Input {
+		var file bytes.Buffer
+		writeStream(t, &file, schema, array.NewRecordBatch(schema, []arrow.Array{values}, 3))
+		r, err := Open(t.Context(), "-", Options{Stdin: &file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []Input{{"t", r}}
+	}
+	for name, tt := range map[string]struct{ query, want string }{
+		"RP-20_date64_kept":  {"SELECT v FROM t", `["2026-02-03T04:05:06.007","2026-02-03","2026-02-04"]`},
+		"RP-20_date64_order": {"SELECT v FROM t WHERE v > '2026-02-03' AND v < '2026-02-04'", `["2026-02-03T04:05:06.007"]`},
+		"RP-20_date64_union": {"SELECT v FROM t UNION ALL SELECT v FROM t WHERE v < '2026-02-04' AND length(v) > 10",
+			`["2026-02-03T04:05:06.007","2026-02-03","2026-02-04","2026-02-03T04:05:06.007"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			types, got, err := ask(t, Query{SQL: tt.query, Tables: open()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if have := column(t, got, "v"); types[0] != "v date64" || have != tt.want {
+				t.Errorf("%s %s, want %s", types[0], have, tt.want)
 			}
 		})
 	}

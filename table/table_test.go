@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the tables that the command line's scripts read")
 
 // accept is the folder of the tables for the command-line scripts.
-const accept = "../cmd/tenon/testdata/accept"
+const accept = "../internal/cli/testdata/accept"
 
 const spec = `{"name":"default","columns":[{"name":"city","type":"String"},{"name":"amount","type":"Number (Float)"}]}`
 
@@ -526,6 +526,26 @@ func TestToolBesideBroken(t *testing.T) {
 	}
 	if _, err := r.Tool(t.Context(), c, 0); err == nil || !strings.Contains(err.Error(), "row 0, ") || !strings.Contains(err.Error(), "field 0: the tool type is missing") {
 		t.Errorf("%v", err)
+	}
+	// It is shown, though it cannot be used.
+	shown := read(t, path)
+	_, texts := shown.View()
+	for row, err := range shown.Rows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"MISSING", "MCP"}[row.Index]
+		cells, err := texts(row)
+		if err != nil || len(cells) < 2 || cells[0] == nil || *cells[0] != strings.ToLower(want) {
+			t.Errorf("row %d: %v, %v", row.Index, cells, err)
+		}
+		v, err := row.Value(c, false)
+		sql, serr := row.sqlValue(c)
+		for _, text := range []string{string(v), string(sql)} {
+			if !strings.Contains(text, `"tool_type":"`+want+`"`) {
+				t.Errorf("row %d: %s, %v, %v", row.Index, text, err, serr)
+			}
+		}
 	}
 	if got, err := read(t, path).Tool(t.Context(), c, 1); err != nil || got.Name != add.Name {
 		t.Errorf("%v %v", got, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -27,10 +28,16 @@ const (
 
 var kindNames = map[Kind]string{Workflow: "WORKFLOW", MCP: "MCP", HTTP: "HTTP", Prompt: "PROMPT", Agent: "AGENT"}
 
+// noKind is the kind of a tool whose type is missing.
+const noKind = Kind(math.MinInt32)
+
 // String returns the name of the kind, or its number if it is unknown.
 func (k Kind) String() string {
 	if name, ok := kindNames[k]; ok {
 		return name
+	}
+	if k == noKind {
+		return "MISSING"
 	}
 	return strconv.FormatInt(int64(k), 10)
 }

@@ -111,7 +111,7 @@ func (r *Reader) jsonKeys(raw bool) []string {
 // form.
 func (c Cells) Value(col Column, raw bool) (out json.RawMessage, err error) {
 	if col.IsTool() && !raw {
-		t, err := c.Tool(col)
+		t, err := c.shownTool(col)
 		if err != nil || t == nil {
 			return json.RawMessage("null"), err
 		}
@@ -134,6 +134,11 @@ func (c Cells) Value(col Column, raw bool) (out json.RawMessage, err error) {
 // Tool returns a cell of a tool column, or nil if the cell is missing.
 func (c Cells) Tool(col Column) (*Tool, error) {
 	return c.r.tool(col, c.rec, c.at, ToolRow{Index: c.Index, ID: c.ID})
+}
+
+// shownTool returns a cell of a tool column also if its type is missing.
+func (c Cells) shownTool(col Column) (*Tool, error) {
+	return c.r.shownTool(col, c.rec, c.at, ToolRow{Index: c.Index, ID: c.ID})
 }
 
 // Text returns a cell in a form for people: a text without quotes, "" for a missing cell, and JSON for any other

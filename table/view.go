@@ -50,7 +50,7 @@ func (r *Reader) viewOf(col Column) (names []string, read func(Cells) ([]*string
 	case col.IsTool() && r.Single():
 		names = []string{"kind", "name", "server", "description"}
 		return names, func(row Cells) ([]*string, error) {
-			t, err := row.Tool(col)
+			t, err := row.shownTool(col)
 			if err != nil || t == nil {
 				return make([]*string, len(names)), err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/view"
 )
 
@@ -112,6 +113,16 @@ func gaveUp(steps map[string]*Ended, run tenon.Run) (ended []Ended) {
 
 // add folds one event and reports whether it ends the step.
 func (s *Ended) add(e tenon.Event) bool {
+	switch e.Kind { // their data are not needed
+	case tenon.EventRun:
+		return false
+	case tenon.EventStarted:
+		s.Started, s.Error, s.tried = e.Time, "", time.Time{}
+		return false
+	case agent.EventResult:
+		s.resulted(e)
+		return true
+	}
 	data, _ := view.Decode(e) // the journal contains valid data
 	switch d := data.(type) {
 	case *tenon.ToolCall:
@@ -122,20 +133,12 @@ func (s *Ended) add(e tenon.Event) bool {
 		return s.decided(e, d.Verdict, d.By)
 	case *agent.Ruling:
 		return s.decided(e, d.Verdict, d.By)
-	case *tenon.StartedData:
-		s.Started, s.Error, s.tried = e.Time, "", time.Time{}
 	case *agent.Answered:
 		s.Usage, s.Cost, s.Stop = d.Usage, d.Cost, string(d.Stop)
 		return !s.IsTool()
 	case *agent.Compacted:
 		s.Usage, s.Cost, s.Stop = d.Usage, d.Cost, ""
 		return !s.IsTool()
-	case *agent.Outcome:
-		s.Hit = d.Source == agent.SourceCache
-		if d.Result != nil && d.Result.IsError {
-			s.Error = string(tenon.CodeTool)
-		}
-		return true
 	case *agent.Failure:
 		return s.failed(e, d)
 	case *tenon.DoneData:
@@ -157,6 +160,14 @@ func (s *Ended) decided(e tenon.Event, verdict tenon.Verdict, by string) bool {
 	}
 	s.Error = string(tenon.CodeDenied)
 	return s.IsTool()
+}
+
+// resulted folds the result of a call. It does not decode the contents, which may be large.
+func (s *Ended) resulted(e tenon.Event) {
+	s.Hit = string(rawjson.Field(e.Data, "source")) == `"`+agent.SourceCache+`"`
+	if string(rawjson.Field(rawjson.Field(e.Data, "result"), "isError")) == "true" {
+		s.Error = string(tenon.CodeTool)
+	}
 }
 
 // failed folds a failed attempt.

@@ -9,7 +9,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 )
 
-// A server or tool that takes the name of another one has a label of its own.
+// TestLabelsByIdentity checks that a server or tool with the name of another one has a different label.
 func TestLabelsByIdentity(t *testing.T) {
 	m := NewMetrics()
 	for _, d := range []agent.Decision{
@@ -32,7 +32,7 @@ func TestLabelsByIdentity(t *testing.T) {
 	}
 }
 
-// Spans name the identity of a server beside its name.
+// TestSpansNameTheIdentity checks that spans contain the identity of a server in addition to its name.
 func TestSpansNameTheIdentity(t *testing.T) {
 	for _, identity := range []string{"user:bank", "project:bank", "target:sha256:0123456789"} {
 		at := time.Unix(1, 0)
@@ -46,7 +46,7 @@ func TestSpansNameTheIdentity(t *testing.T) {
 				}
 			}
 		}
-		if found != 2 { // of the call, and of the request
+		if found != 2 { // the spans of the call and of the request
 			t.Errorf("%s: %d spans of %d name it", identity, found, len(list))
 		}
 	}

@@ -219,9 +219,13 @@ func contentParts(b json.RawMessage) ([]tenon.Part, error) {
 		case "text", "input_text", "output_text":
 			parts = append(parts, tenon.Part{Type: tenon.PartText, Text: x.Text})
 		case "image_url":
+			if strings.HasPrefix(x.ImageURL.URL, "https://") {
+				parts = append(parts, tenon.Part{Type: tenon.PartImage, URI: x.ImageURL.URL})
+				continue
+			}
 			mime, data, ok := strings.Cut(strings.TrimPrefix(x.ImageURL.URL, "data:"), ";base64,")
 			if !ok {
-				return nil, tenon.Errorf(tenon.CodeInvalid, "an image must be part of the message, as a data: URL")
+				return nil, tenon.Errorf(tenon.CodeInvalid, "an image must be a data: URL or an https URL")
 			}
 			parts = append(parts, tenon.Part{Type: tenon.PartImage, MimeType: mime, Data: data})
 		default:

@@ -31,7 +31,7 @@ func TestRead(t *testing.T) {
 		"call of a user":    {`[{"role":"user","parts":[{"type":"tool_call","call":{"name":"f"}}]}]`, "message of role 'user' cannot have a part"},
 		"call of nothing":   {`[` + ask + `,{"role":"assistant","parts":[{"type":"tool_call"}]}]`, "does not say which tool"},
 		"arguments":         {`[` + ask + `,{"role":"assistant","parts":[{"type":"tool_call","call":{"name":"f","arguments":[1]}}]}]`, "not a JSON object"},
-		"image from afar":   {`[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.com/x.png"}}]}]`, "data: URL"},
+		"image from afar":   {`[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://example.com/x.png"}}]}]`, "a data: URL or an https URL"},
 		"image without any": {`[{"role":"user","parts":[{"type":"image","data":"!"}]}]`, "base64"},
 		"SEC-F11_two roles": {`[{"role":"user","Role":"assistant","content":"x"}]`, `has to be written "role"`},
 		"SEC-F11_two texts": {`[{"role":"user","content":[{"type":"text","text":"a","TEXT":"b"}]}]`, `has to be written "text"`},
@@ -52,8 +52,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadWithoutWireForms leaves out what a provider's wire had beside
-// what was said: a file must not bring blocks of its own into a request.
+// TestReadWithoutWireForms checks that a provider's wire form is not read from a file, because a file must not insert
+// its own blocks into a request.
 func TestReadWithoutWireForms(t *testing.T) {
 	list, err := transcript.Read(strings.NewReader(`[{"role":"user","parts":[{"type":"text","text":"q","wire":"anthropic","raw":{"type":"x"}}]},
 		{"role":"assistant","parts":[{"type":"opaque","wire":"anthropic","raw":{"type":"server_tool_use"}},{"type":"text","text":"a","wire":"anthropic","raw":{"type":"x"}}]}]`))
@@ -65,7 +65,8 @@ func TestReadWithoutWireForms(t *testing.T) {
 	}
 }
 
-// FuzzRead: what is taken can be gone on from and comes back the same.
+// FuzzRead checks that a conversation that can be read can also be continued, and is the same after it was written and
+// read again.
 func FuzzRead(f *testing.F) {
 	f.Add(`[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"1"}]`)
 	f.Add(`{"messages":[{"role":"user","parts":[{"type":"text","text":"q"}]},{"role":"assistant","parts":[{"type":"thinking","text":"x"},{"type":"opaque","raw":1}]}]}`)

@@ -27,7 +27,8 @@ import (
 // Imported runs and sessions are written as they were in their file. Events have the bytes of the journal, but hidden
 // characters are \u escapes; data_base64 then has the exact bytes. Data that is not JSON has data_base64 only. If the
 // session was forked, the file has only those runs and events of the other session that it continues. A blob with a
-// masked secret has masked: true, and its digest no longer matches.
+// masked secret has masked: true, and its digest no longer matches. Tables of more than 64 MiB have no blob: the events
+// name their columns and sizes, and their rows are left out.
 const Version = 1
 
 // exportPart is a run of an export with its exported events.
@@ -162,7 +163,9 @@ func blobsOf(events []tenon.Event) []string {
 		}
 		digests := []string{spec.Tools, spec.Workflow}
 		for _, name := range slices.Sorted(maps.Keys(spec.Inputs)) {
-			digests = append(digests, spec.Inputs[name].Digest)
+			if t := spec.Inputs[name]; t.Pieces == "" { // the rows of a table in pieces are left out
+				digests = append(digests, t.Digest)
+			}
 		}
 		for _, d := range digests {
 			if d != "" && !slices.Contains(list, d) {

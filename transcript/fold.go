@@ -48,7 +48,7 @@ func (d *document) fold(ctx context.Context, u unpack) error {
 			if err := f.step(); err != nil {
 				return err
 			}
-			if f.next == len(f.run.Events) { // ended before its children begin, to hold a long conversation once
+			if f.next == len(f.run.Events) { // end a run before its children, to hold a long conversation once
 				if err := f.end(); err != nil {
 					return err
 				}

@@ -33,7 +33,7 @@ type Import struct {
 	// Copy gives new ids to all sessions and runs, so that a session can be imported again. Messages and Markdown
 	// always get new ids.
 	Copy  bool
-	Title string // of the session; if empty, the title in the file
+	Title string // title of the session; if empty, the title in the file
 }
 
 // ImportReport describes what was imported.

@@ -84,6 +84,8 @@ func markdownPart(b *strings.Builder, p tenon.Part) {
 	case p.Type == tenon.PartText && strings.TrimSpace(p.Text) != "":
 		fmt.Fprintf(b, "\n%s\n", markdownText(p.Text))
 		markdownSources(b, p.Citations)
+	case p.URI != "":
+		fmt.Fprintf(b, "\n*[%s of type %s at %s]*\n", p.Type, plain(p.MimeType), plain(p.URI))
 	case p.Type == tenon.PartImage:
 		fmt.Fprintf(b, "\n*[an image of type %s, %d bytes]*\n", plain(p.MimeType), len(p.Data)/4*3)
 	case p.Type == tenon.PartFile:

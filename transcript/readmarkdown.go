@@ -66,7 +66,7 @@ type pageReader struct {
 	lines []string
 	at    int
 	role  tenon.Role // of the current heading
-	fence string     // that ends the current code block
+	fence string     // the fence that ends the current code block
 	text  []string   // lines not yet put into a message
 	calls int        // number of calls read
 	open  []*tenon.ToolCall

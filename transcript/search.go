@@ -118,7 +118,7 @@ const (
 	// continues the work.
 	indexFor = time.Second
 	// indexRuns and indexBytes bound what is indexed in one transaction.
-	indexRuns  = 64
+	indexRuns  = 256
 	indexBytes = 4 << 20
 )
 
@@ -208,10 +208,18 @@ func (t *Transcripts) runTexts(ctx context.Context, g store.Gap) (store.RunTexts
 	if err != nil {
 		return list, err
 	}
-	for _, e := range policy.MaskEvents(events, t.cfg.Redact) {
-		list.Texts = append(list.Texts, textsOf(e)...)
-	}
+	list.Texts = t.Texts(events)
 	return list, nil
+}
+
+// Texts returns the texts of events for the index, with the arguments masked that redact rules name. The list is
+// never nil.
+func (t *Transcripts) Texts(events []tenon.Event) []store.Text {
+	list := []store.Text{}
+	for _, e := range policy.MaskEvents(events, t.cfg.Redact) {
+		list = append(list, textsOf(e)...)
+	}
+	return list
 }
 
 // textsOf returns the texts of an event for the index. It returns nil for an event that cannot be read.

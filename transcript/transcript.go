@@ -11,7 +11,7 @@
 // folded by the core that wrote it. Exports mask the values of known secrets and the arguments that redact rules
 // name.
 //
-// Package host wires a Transcripts; httpapi and cmd/tenon reach it through host.
+// Package host wires a Transcripts; httpapi and internal/cli reach it through host.
 package transcript
 
 import (

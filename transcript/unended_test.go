@@ -8,7 +8,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestWithoutUnended holds that a conversation shows the calls that have not ended, and no results of them (UX-8).
+// TestWithoutUnended checks that withoutUnended removes the placeholder results of calls that have not ended, and keeps
+// the calls (UX-8).
 func TestWithoutUnended(t *testing.T) {
 	talk := func(unended ...int) []Message {
 		calls, results := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartText, Text: "I look."}}},

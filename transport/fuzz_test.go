@@ -47,7 +47,7 @@ func recvAll(t *testing.T, recv func() ([]byte, error)) (got []string, err error
 	}
 }
 
-// lent is a lender that returns n bytes at a time.
+// lent lends a buffer with n bytes at a time.
 type lent struct {
 	b []byte
 	n int
@@ -97,7 +97,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// spoken is a connection that delivers fixed bytes, n at a time, and then EOF. It accepts every write.
+// spoken is a connection that delivers fixed bytes, n at a time, and then EOF. It ignores what is written.
 type spoken struct {
 	net.Conn
 	b []byte
@@ -128,7 +128,7 @@ func fuzzed(t *testing.T, b []byte, n int) *WebSocket {
 	return newWebSocket(conn, up.in, "fuzz", WebSocketConfig{MaxMessage: maxFuzzed})
 }
 
-// accepts is a RoundTripper that accepts an upgrade and uses the given connection.
+// accepts is a RoundTripper that accepts an upgrade and returns conn as its connection.
 type accepts struct{ conn net.Conn }
 
 func (a accepts) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -55,7 +55,7 @@ const (
 	notice = `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`
 )
 
-// exchange calls once and returns what was delivered.
+// exchange makes one call and returns the messages that it received.
 func exchange(ctx context.Context, h *HTTP, method string) (got []string, err error) {
 	err = h.Exchange(ctx, request(method), func(b []byte) bool {
 		got = append(got, string(b))
@@ -140,7 +140,7 @@ type httpAnswer struct {
 	want func(error) bool // nil for no error
 }
 
-// overBound are answers that exceed the bound of a message.
+// overBound are answers that exceed the limit of a message.
 var overBound = []httpAnswer{
 	{"L1 over the bound", func(w http.ResponseWriter) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(largeAnswer)))

@@ -41,7 +41,7 @@ func (s *sessionServer) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take returns the requests since the last take.
+// take returns the requests since its last call.
 func (s *sessionServer) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -60,8 +60,8 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
 }
 
-// refusal handles the JSON body of an error status. If it is a JSON-RPC error for this request, refusal returns that
-// error, otherwise an error with the status.
+// refusal handles the JSON body of an error status. A JSON-RPC error for this request is delivered, and refusal returns
+// nil. If the id of the error is missing or wrong, refusal returns it. Any other body becomes a [StatusError].
 func (h *HTTP) refusal(resp *http.Response, body []byte, m jsonrpc.Outgoing, st *httpState,
 	deliver func([]byte) bool) error {
 	var msg jsonrpc.Message

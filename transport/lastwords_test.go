@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestLastWords checks that the last words of a process name the error where its output does.
+// TestLastWords checks which lines of stderr an error quotes as the last words of a process. It prefers the lines that
+// name the error.
 func TestLastWords(t *testing.T) {
 	for _, tt := range []struct{ name, stderr, want string }{
 		{"silent", "", ""},

@@ -13,7 +13,7 @@ func TestLauncher(t *testing.T) {
 	if ok, err := l.launch(func() error { return want }); !ok || err != want {
 		t.Fatal(ok, err)
 	}
-	// A start that hangs delays no other: the next caller has to use its own thread.
+	// A start that hangs must not delay another one: the next caller uses its own thread.
 	hang, begun := make(chan struct{}), make(chan struct{})
 	go func() { _, _ = l.launch(func() error { close(begun); <-hang; return nil }) }()
 	<-begun

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// roles are the roles that exist only on this system.
+// roles are the roles of the test binary that exist only on this system.
 var roles = map[string]func(){
 	"daemon": func() { // runs in its own session and keeps stdout and stderr open
 		_, _ = syscall.Setsid()

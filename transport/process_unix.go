@@ -44,7 +44,8 @@ func tryWriter(w io.Writer) func([]byte) int {
 		return nil
 	}
 	if !nonblocking {
-		// w is the stdout of tenon as a server. A handler may wait for its client.
+		// Here tenon is a server and w is its stdout. The write may block: only a client that does not read makes it
+		// wait.
 		return func(p []byte) int {
 			n, _ := f.Write(p) // the error recurs when the rest is written
 			return n

@@ -94,7 +94,8 @@ const firstText, firstBinary, firstMore, firstPing, firstPong, firstClose = 0x81
 // longText is one byte longer than the payload of a control frame may be.
 var longText = strings.Repeat("p", 126)
 
-// framesCase is what a server sends, and what the client makes of it.
+// framesCase has the frames that a server sends, the messages that the client must receive, and the frames that it must
+// answer with.
 type framesCase struct {
 	name  string
 	sent  string
@@ -104,8 +105,8 @@ type framesCase struct {
 	err   string
 }
 
-// TestRFC6455 sends frames of a server by hand, here of group 1: framing. Autobahn's fuzzing client has the same
-// groups of cases, but its releases need Python 2.
+// TestRFC6455 sends group 1 of the cases of Autobahn's fuzzing client: framing. Its frames are written by hand, because
+// Autobahn's releases need Python 2.
 func TestRFC6455(t *testing.T) {
 	checkFrames(t, []framesCase{
 		{"text", frame(firstText, frameText), []string{frameText}, nil, 1000, ""},
@@ -228,7 +229,7 @@ func checkFrames(t *testing.T, cases []framesCase) {
 	}
 }
 
-// check sends a case in pieces of so many bytes.
+// check sends the frames of a case in pieces of the given number of bytes.
 func (c framesCase) check(t *testing.T, pieces int) {
 	var sent []string
 	for p := range slices.Chunk([]byte(c.sent), pieces) {

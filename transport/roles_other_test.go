@@ -2,5 +2,5 @@
 
 package transport
 
-// roles are the roles that exist only on this system.
+// roles are the roles of the test binary that exist only on this system.
 var roles map[string]func()

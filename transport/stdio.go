@@ -251,7 +251,7 @@ func (s *Stdio) logStderr(line []byte, err error) bool {
 // status and the last lines of stderr.
 func (s *Stdio) Recv(ctx context.Context) ([]byte, error) {
 	b, err := s.Lines.Recv(ctx)
-	if err != nil { // in its own function, to keep the stack of an idle reader small
+	if err != nil { // a separate function keeps the stack of an idle reader small
 		err = s.readError(err)
 	} else if !startsMessage(b) {
 		s.printed.add(strings.TrimRight(strings.ToValidUTF8(string(b[:min(len(b), maxPrinted)]), "\uFFFD"), "\r"))

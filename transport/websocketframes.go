@@ -45,7 +45,7 @@ func (c *socketReader) Read(b []byte) (int, error) {
 
 func (c *socketReader) fail(err error) (int, error) {
 	if _, ok := err.(*frameError); ok {
-		c.late = err // nothing after an invalid frame counts
+		c.late = err // frames after an invalid one are ignored
 	}
 	c.ended.Store(true)
 	return 0, err

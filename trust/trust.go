@@ -1,8 +1,8 @@
 // Package trust records the consent of a person to projects: a trusted project may start programs, send data and
 // listen.
 //
-// It has few dependencies. Package config finds the files of a project, and cmd/tenon lists what the project would do
-// and asks the person. This package stores the answer, and later compares it with the present project:
+// It has few dependencies. Package config finds the files of a project, and internal/cli lists what the project would
+// do and asks the person. This package stores the answer, and later compares it with the present project:
 //
 //	project files ─► config.Project ─► trust.Compare ◄─ trust.Store (the user's state folder)
 //	                                        │
@@ -57,8 +57,8 @@ type File struct {
 
 // Item is one line of the list that a person agrees to.
 type Item struct {
-	Kind string `json:"kind"`           // such as command or url; see the kinds of cmd/tenon
-	Path string `json:"path,omitempty"` // in the configuration, such as servers.files
+	Kind string `json:"kind"`           // such as command or url; see the kinds of internal/cli
+	Path string `json:"path,omitempty"` // path in the configuration, such as servers.files
 	Text string `json:"text"`
 }
 

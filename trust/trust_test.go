@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// project is a project with two files.
+// project returns a project with two files.
 func project(dir string) Project {
 	return Project{Path: filepath.Join(dir, "tenon.yaml"), Dir: dir, Files: map[string]File{
 		"tenon.yaml": {Digest: "a", Size: 1}, "run.sh": {Digest: "b", Size: 2, Why: "servers.x"}}}
@@ -96,8 +96,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestGrantMerges: with the same files, what a person agreed to stays agreed to; with
-// other files it does not.
+// TestGrantMerges checks that a new grant for the same files keeps the earlier consents, and that a grant for changed
+// files drops them.
 func TestGrantMerges(t *testing.T) {
 	s := NewStore(filepath.Join(t.TempDir(), "trust"))
 	p, one, two := project("/p"), []Item{{Kind: "url", Text: "call a"}}, []Item{{Kind: "url", Text: "call b"}}
@@ -122,7 +122,7 @@ func TestGrantMerges(t *testing.T) {
 	}
 }
 
-// TestStoreRefuses: records that others may have written count for nothing.
+// TestStoreRefuses checks that records that another user may have written are ignored.
 func TestStoreRefuses(t *testing.T) {
 	grant := func(t *testing.T, dir string) (*Store, Project) {
 		t.Helper()
@@ -178,7 +178,7 @@ func TestStoreRefuses(t *testing.T) {
 	}
 }
 
-// TestStoreTogether: processes that grant at the same time do not lose each other's records.
+// TestStoreTogether checks that concurrent processes do not lose each other's grants.
 func TestStoreTogether(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trust")
 	var wg sync.WaitGroup

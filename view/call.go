@@ -28,7 +28,7 @@ type Call struct {
 	Run        string          `json:"run"`
 	Step       string          `json:"step"`
 	ID         string          `json:"id,omitempty"` // the provider's
-	Kind       string          `json:"kind"`         // of the tool (see [tenon.Tool]), handoff, search
+	Kind       string          `json:"kind"`         // kind of the tool (see [tenon.Tool]), handoff, search
 	Name       string          `json:"name"`
 	Server     string          `json:"server,omitempty"`
 	Identity   string          `json:"server_identity,omitempty"` // see [agent.Decision.Identity]

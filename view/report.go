@@ -104,7 +104,7 @@ func (t *totals) apply(e tenon.Event, data any) {
 		t.spent(d.Spent)
 	case *tenon.DoneData:
 		t.done = d
-		if t.answer == "" { // of a workflow, which has no model: its message
+		if t.answer == "" { // a workflow has no model, so its message is the answer
 			t.answer = d.Answer
 		}
 	}
@@ -136,7 +136,7 @@ func (t *totals) answered(d *agent.Answered) {
 func (t *totals) spent(s *agent.Summary) {
 	switch {
 	case s == nil:
-	case s.Cost == 0: // of a workflow, or of a model without a known price
+	case s.Cost == 0: // a workflow, or a model without a known price
 		t.use(&s.Usage, nil)
 	default:
 		t.use(&s.Usage, &s.Cost)

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-// TestFoldCost: what a called run cost counts; one that has spent nothing, as a workflow's,
-// does not make an unknown cost a known one.
+// TestFoldCost checks the cost of a run with child runs. The cost of a child counts. A child without any cost, such as
+// a workflow, does not turn an unknown cost into a known one.
 func TestFoldCost(t *testing.T) {
 	known := tenon.USD(30)
 	for name, tt := range map[string]struct {

@@ -49,7 +49,7 @@ type stepFold struct {
 	byStep    map[string]*Call
 	began     time.Time
 	steps     []*Step
-	last      map[string]*Step // by name, the latest of that name
+	last      map[string]*Step // the latest step of each name
 	unstarted []*Step          // calls proposed since the model's last answer that have not started
 }
 

@@ -34,7 +34,7 @@ func TestSteps(t *testing.T) {
 		at(1800, "1.0", "result", 2, `{"result":{"content":[{"type":"text","text":"no"}],"isError":true}}`),
 		at(1800, "2", "started", 1, `{"kind":"model"}`),
 	}
-	// A call that the core has settled, at a limit, has no event; the next answer tells.
+	// A call that the core settled at a limit has no event of its own. The next answer shows that it has ended.
 	limited := append(events[:3:3], at(100, "1.0", "proposed", 0, `{"name":"add"}`),
 		at(100, "1.0", "decided", 0, `{"verdict":"allow","by":"policy","server":"t","remote_name":"add","max_calls":0}`),
 		at(110, "2", "started", 1, `{"kind":"model"}`), at(120, "2", "model", 1, `{"model":"m","stop":"stop"}`))
@@ -53,7 +53,7 @@ func TestSteps(t *testing.T) {
 	if diff := cmp.Diff(want, view.Of(events).Steps(began.Add(2*time.Second)), ignore); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// The end of the run ends what is open, also what was broken off just before.
+	// The end of the run ends its open steps, also a step that was interrupted just before.
 	broken := append(events[:len(events):len(events)], at(1840, "2", "interrupted", 0, ``), at(1850, "", "done", 0, `{"state":"cancelled"}`))
 	if got := view.Of(broken).Steps(began.Add(time.Hour)); got[4].Outcome != "stopped" || got[4].Millis != 40 {
 		t.Errorf("a step that was broken off is %+v", got[4])
@@ -63,7 +63,7 @@ func TestSteps(t *testing.T) {
 	if diff := cmp.Diff(want, view.Of(events).Steps(began.Add(time.Hour)), ignore); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// No prefix of a journal, and nothing unreadable in it, is a panic.
+	// No prefix of a journal may cause a panic, and no unreadable data either.
 	for i := range events {
 		view.Of(events[:i]).Steps(began)
 		broken := append([]tenon.Event{}, events...)

@@ -45,8 +45,11 @@ type ModelTally struct {
 	Errors int
 	Input  int // tokens
 	Output int
-	Cost   tenon.USD
-	Took   []int64 // milliseconds of the calls that succeeded
+	// CacheRead and CacheWrite are the input tokens that were read from and written to a provider's cache. Tallies of
+	// earlier versions do not have them.
+	CacheRead, CacheWrite int
+	Cost                  tenon.USD
+	Took                  []int64 // milliseconds of the calls that succeeded
 }
 
 // TallyOf summarizes a run from its row and all its events.
@@ -117,6 +120,8 @@ func (t *ModelTally) add(events []tenon.Event) {
 		usage, cost := Spent(e)
 		t.Input += usage.Input
 		t.Output += usage.Output
+		t.CacheRead += usage.CacheRead
+		t.CacheWrite += usage.CacheWrite
 		t.Cost += cost
 	}
 }

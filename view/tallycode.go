@@ -12,7 +12,8 @@ import (
 // tallyVersion is the version of the binary form of a [Tally]. The form consists of the version, numbers as varints,
 // and texts preceded by their lengths. Statistics decode one tally for each run, which takes a fifth of the time that
 // JSON would take.
-const tallyVersion = 1
+// Version 1 lacks the tokens of caches.
+const tallyVersion = 2
 
 // errTally is the error for data that are not a tally, or that were written by a later version.
 var errTally = errors.New("the summary of a run is damaged, or of a later tenon")
@@ -39,7 +40,8 @@ func AppendTally(b []byte, t *Tally) []byte {
 	b = binary.AppendVarint(b, t.Created.UnixNano())
 	b = binary.AppendVarint(b, t.Updated.UnixNano())
 	m := &t.Models
-	b = appendNumbers(b, int64(m.Calls), int64(m.Errors), int64(m.Input), int64(m.Output), int64(m.Cost))
+	b = appendNumbers(b, int64(m.Calls), int64(m.Errors), int64(m.Input), int64(m.Output), int64(m.Cost),
+		int64(m.CacheRead), int64(m.CacheWrite))
 	b = appendList(b, m.Took)
 	b = binary.AppendUvarint(b, uint64(len(t.Tools)))
 	for i := range t.Tools {
@@ -82,7 +84,7 @@ const maxNames = 10_000
 
 // Read decodes a tally. The result does not refer to b. It returns an error if b is not a tally.
 func (r *TallyReader) Read(b []byte) (t Tally, err error) {
-	if len(b) < 2 || b[0] != tallyVersion {
+	if len(b) < 2 || b[0] != tallyVersion && b[0] != 1 {
 		return Tally{}, errTally
 	}
 	t.Called, t.Ended = b[1]&tallyCalled != 0, b[1]&tallyEnded != 0
@@ -93,6 +95,9 @@ func (r *TallyReader) Read(b []byte) (t Tally, err error) {
 	m := &t.Models
 	m.Calls, m.Errors, m.Input, m.Output = r.count(), r.count(), r.count(), r.count()
 	m.Cost = tenon.USD(r.number())
+	if b[0] > 1 {
+		m.CacheRead, m.CacheWrite = r.count(), r.count()
+	}
 	m.Took = r.list()
 	n := r.length()
 	if n > 0 {

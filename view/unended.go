@@ -9,7 +9,7 @@ import (
 // reason. A person sees the same reason.
 type unended struct {
 	open  []*Call // proposed since the model's last answer
-	ended []*Call // not ended when the run ended
+	ended []*Call // calls that had not ended when the run ended
 	most  int     // limit of the run's calls; if 0, there is none
 	made  int     // number of calls since the limits were reset
 	stop  tenon.StopReason

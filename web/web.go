@@ -62,7 +62,7 @@ func Files() *Handler {
 	return Of(built)
 }
 
-// Of returns a handler of other built files. It reads them all at once.
+// Of returns a handler for another set of built files. It reads all files at once.
 func Of(built fs.FS) *Handler {
 	h := &Handler{files: map[string]*file{}}
 	_ = fs.WalkDir(built, ".", func(name string, d fs.DirEntry, err error) error {
@@ -77,7 +77,7 @@ func Of(built fs.FS) *Handler {
 	return h
 }
 
-// kindOf returns the media type of a file name. It does not use the system's tables, which differ.
+// kindOf returns the media type for a file name. It does not use the system's tables, which differ between systems.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".html":

@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/web"
 )
 
-// TestPages asks for what the workbench has, and for what it has not.
+// TestPages requests paths that the workbench has, and paths that it does not have.
 func TestPages(t *testing.T) {
 	h := web.Files()
 	for path, want := range map[string]struct {
@@ -51,8 +51,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestBuiltFiles holds the built pages to their policy: everything that index.html
-// names is here, nothing comes from elsewhere, nothing runs inline.
+// TestBuiltFiles checks the built pages against their content security policy: all files that index.html names exist,
+// no file comes from another origin, and no script is inline.
 func TestBuiltFiles(t *testing.T) {
 	h := web.Files()
 	res := get(h, "/", "")

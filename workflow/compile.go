@@ -52,6 +52,9 @@ var (
 	stepName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
+// IsName reports whether a text can be the name of a workflow.
+func IsName(name string) bool { return toolName().MatchString(name) }
+
 // columnTypes are the types of columns. madeTypes are the types of columns that a table step creates.
 var (
 	columnTypes = []string{"string", "integer", "number", "boolean", "timestamp", "binary", "list", "any"}
@@ -77,6 +80,28 @@ func (c *compiler) bad(path, hint, format string, args ...any) {
 // Compile checks a file. It adds errors of the file to the reporter; the workflow is then nil. The returned
 // error is only set if the expression language cannot be initialized.
 func Compile(f File, r Reporter) (*Workflow, error) {
+	c, err := compile(f, r)
+	if err != nil || c.failed {
+		return nil, err
+	}
+	return c.w, nil
+}
+
+// Sketch is Compile for a file that is being edited: it also returns the graph of everything that it could read, even
+// if the file has errors.
+func Sketch(f File, r Reporter) (*Workflow, Graph, error) {
+	c, err := compile(f, r)
+	if err != nil {
+		return nil, Graph{}, err
+	}
+	g := c.w.Graph()
+	if c.failed {
+		return nil, g, nil
+	}
+	return c.w, g, nil
+}
+
+func compile(f File, r Reporter) (*compiler, error) {
 	c := &compiler{Reporter: r, w: &Workflow{File: f, byID: map[string]*step{}, inputs: map[string]*Input{}},
 		used: map[*step]map[string]bool{}}
 	var err error
@@ -95,10 +120,7 @@ func Compile(f File, r Reporter) (*Workflow, error) {
 	}
 	c.ends()
 	c.cycles()
-	if c.failed {
-		return nil, nil
-	}
-	return c.w, nil
+	return c, nil
 }
 
 func (c *compiler) head() {

@@ -24,7 +24,7 @@ const StepServer = catalog.StepServer
 type SQLCommand struct {
 	SQL     string                 `json:"sql"`
 	Params  json.RawMessage        `json:"params,omitempty"` // an object
-	Tables  map[string]tenon.Table `json:"tables,omitempty"` // by their names in the query
+	Tables  map[string]tenon.Table `json:"tables,omitempty"` // keyed by their names in the query
 	Timeout time.Duration          `json:"timeout,omitempty"`
 }
 

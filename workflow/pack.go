@@ -50,11 +50,21 @@ func (f packedFile) copyTo(w io.Writer) error {
 // Collect packs a workflow from its folder dir. file is the name of the workflow file in dir. It refuses links and
 // files outside of the folder. Errors: not_found, invalid, too_large.
 func Collect(dir fs.FS, file string, w *Workflow) (*Pack, error) {
+	text, err := readFile(dir, file, maxUnpacked)
+	if err != nil {
+		return nil, err
+	}
+	return CollectText(dir, file, text, w)
+}
+
+// CollectText is Collect for a workflow file whose content is text, whether or not the folder has the file.
+func CollectText(dir fs.FS, file string, text []byte, w *Workflow) (*Pack, error) {
 	p := &Pack{files: map[string]packedFile{}}
-	total := 0
+	total := len(text)
+	p.files[FileName] = packedFile{data: text}
 	add := func(as, name string) error {
 		if strings.EqualFold(as, FileName) && path.Clean(name) == path.Clean(file) {
-			as = FileName // the file may be in the data folder, under a name in another case
+			return nil // the file may be in the data folder, under a name in another case
 		} else if strings.EqualFold(as, FileName) {
 			return tenon.Errorf(tenon.CodeInvalid,
 				"%s: the name is reserved for the workflow file %s in a pack; move it into a subfolder", name, file)
@@ -69,9 +79,6 @@ func Collect(dir fs.FS, file string, w *Workflow) (*Pack, error) {
 			return tenon.Errorf(tenon.CodeTooLarge, "the workflow has more than %d files", maxPackFiles)
 		}
 		return nil
-	}
-	if err := add(FileName, file); err != nil {
-		return nil, err
 	}
 	for _, name := range w.tableFiles() {
 		if err := add(name, name); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // accept is the folder of the tables that tenon's own tests use.
-const accept = "../tenon/testdata/accept"
+const accept = "../../internal/cli/testdata/accept"
 
 // TestRoundtrip converts tables to Parquet and back, by a file and by a stream.
 func TestRoundtrip(t *testing.T) {
@@ -50,7 +50,7 @@ func TestRoundtrip(t *testing.T) {
 				defer b.Close()
 				compare := table.Diff
 				if name != "data" {
-					compare = table.DiffTools // layouts are converted to the written one
+					compare = table.DiffTools // the layout may differ, so compare only the tools
 				}
 				if list, err := compare(context.Background(), a, b); err != nil || len(list) > 0 {
 					t.Errorf("%s: %v %v", other, list, err)
@@ -60,7 +60,7 @@ func TestRoundtrip(t *testing.T) {
 	}
 }
 
-// TestRefused holds wrong arguments and broken files to an error, and leaves no file behind.
+// TestRefused checks that wrong arguments and broken files are errors and leave no file behind.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.parquet")

@@ -28,7 +28,7 @@ func (VSCode) Export(to *compat.Export) *tree.Node {
 	e.Entries("secrets", func(k, v *tree.Node, path string) {
 		prompt, _ := v.Get("prompt")
 		if prompt == nil {
-			return // it is written where it is used, or missed there
+			return // a secret without a prompt is written, or reported as missing, where it is used
 		}
 		in := &tree.Node{Kind: tree.Map}
 		in.Put("type", tree.Text("promptString"))
@@ -82,7 +82,7 @@ func (e exporter) editor(k, v *tree.Node, path string) *tree.Node {
 	if e.Kind == compat.VSCode {
 		rename["cwd"] = "cwd"
 		if cwd, _ := v.Get("cwd"); cwd != nil && filepath.Clean(cwd.Val) == filepath.Clean(e.Dir) {
-			done = append(done, "cwd") // where it runs in any case
+			done = append(done, "cwd") // VS Code runs a server in this folder by default
 		}
 	}
 	e.Server(k, v, s, path, rename, done...)

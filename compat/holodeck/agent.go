@@ -71,7 +71,8 @@ func (Format) Convert(conv *compat.Conversion, root *tree.Node) {
 	}
 }
 
-// section takes a section of tenon.yaml over. The keys may be next to others that ended up there.
+// section copies a section of tenon.yaml into the output. The output may have keys of this section already, because
+// other keys of agent.yaml were converted to them.
 func (c converter) section(k, v *tree.Node) {
 	if !c.IsMap(v, k.Val) {
 		return
@@ -82,7 +83,8 @@ func (c converter) section(k, v *tree.Node) {
 	}
 }
 
-// extra takes a key that HoloDeck does not have: a limit of the run, or a rule for all tools.
+// extra copies a key that HoloDeck does not have to its place in tenon.yaml: a limit of the run, or a rule for all
+// tools.
 func (c converter) extra(k, v *tree.Node) {
 	switch {
 	case strings.HasPrefix(k.Val, "x-"):

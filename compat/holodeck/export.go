@@ -139,7 +139,7 @@ func (e exporter) tool(k, v *tree.Node, path string) *tree.Node {
 	t.Put("type", tree.Text("mcp"))
 	t.Put("name", k)
 	if d, _ := v.Get("description"); d == nil {
-		t.Put("description", tree.Text("MCP server "+k.Val)) // it has to have one there
+		t.Put("description", tree.Text("MCP server "+k.Val)) // HoloDeck requires a description
 	}
 	kind := e.Transport(k.Val)
 	if !slices.Contains([]string{servers.TransportStdio, servers.TransportSSE, servers.TransportHTTP,

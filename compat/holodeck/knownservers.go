@@ -9,11 +9,11 @@ import (
 	"github.com/tenonhq/tenon/config/tree"
 )
 
-// knownServer says how an npm package of an MCP server takes its settings. It does not read MCP_CONFIG.
+// knownServer says how an npm package of an MCP server gets its settings. Such a package does not read MCP_CONFIG.
 type knownServer struct {
-	args string            // setting whose values are its arguments
+	args string            // name of the setting whose values become arguments
 	env  map[string]string // setting → environment variable
-	// needs says what it cannot do without args.
+	// needs describes what the server cannot do without arguments.
 	needs string
 }
 

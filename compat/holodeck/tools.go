@@ -162,7 +162,8 @@ func (c converter) tool(t, e *tree.Node, path string) {
 	c.knownServer(t, e, path)
 }
 
-// serverRule takes a rule of a server that is written next to its other keys, such as approval or max_calls.
+// serverRule copies a rule of a server, such as approval or max_calls, into the block policy of the entry. In
+// agent.yaml, the rule is next to the other keys of the server.
 func (c converter) serverRule(t, e, k, v *tree.Node, path string) {
 	if rules, _ := t.Get("policy"); rules != nil {
 		c.Add(k, path, fmt.Sprintf("'%s' next to 'policy'", k.Val), "write it under policy")

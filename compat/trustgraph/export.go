@@ -423,7 +423,7 @@ func (g *exporter) address(k, v *tree.Node, path string) *tree.Node {
 	return m
 }
 
-// missingOnce is missing for a value of a server; path is "" if it was reported already.
+// missingOnce reports a missing value of a server. An empty path means that it was reported already.
 func (g *exporter) missingOnce(at *tree.Node, path, key string) {
 	if path != "" {
 		g.Missing(at, path+"."+key)

@@ -294,7 +294,8 @@ var graphTypes = map[string]string{"int": "integer", "long": "integer", "float":
 
 var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-// graphArguments converts a list of arguments, or a single argument.
+// graphArguments converts a list of arguments, or a single argument, to the key arguments of a tool. It returns nil if
+// no argument has a usable name.
 func graphArguments(v *tree.Node, report func(*tree.Node, string)) *tree.Node {
 	if v.Kind == tree.Map {
 		list := tree.ListAt(v, v)

@@ -64,14 +64,14 @@ type converter struct {
 // graphEntry is an entry of the group mcp or tool.
 type graphEntry struct {
 	id, raw *tree.Node
-	val     *tree.Node   // the map that raw is, or holds as JSON text; nil: neither
-	keys    []*tree.Node // of a JSON text, in order; nil: raw is a map
+	val     *tree.Node   // raw, or the map in the JSON text of raw; nil if raw is neither
+	keys    []*tree.Node // the keys of the JSON text, in order; nil if raw is a map
 
 	// Of an entry of mcp:
-	target [2]string  // address and token; "" for the address: not usable
+	target [2]string  // address and token; an address of "" cannot be used
 	remote string     // name of the tool on the server
 	rest   *tree.Node // keys that the server's entry does not hold
-	linked string     // name of our tool that the entry is about; "" for none or several
+	linked string     // name of our tool for the entry; "" if there are none or several
 	server string     // name of the server that holds the entry
 }
 

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxShown = 50   // errors that are printed
-	maxKept  = 2000 // errors that are kept at all
+	maxKept  = 2000 // largest number of errors that are kept
 )
 
 // Error is a mistake in a file, or a remark about a file. Line and Col count from 1. Col counts characters.
@@ -19,7 +19,7 @@ type Error struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
 	Col     int    `json:"col"`
-	Path    string `json:"path,omitempty"` // with dots, and [i] for list elements; empty for the file itself
+	Path    string `json:"path,omitempty"` // keys separated by dots, [i] for list elements; empty for the file itself
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 	// Daily marks a warning that need not be shown more than once a day. Such warnings are about a file of another
@@ -44,8 +44,8 @@ func (e Error) Error() string {
 	return b.String()
 }
 
-// Errors contains all mistakes in file order. An Errors that is returned as an error is never empty. It unwraps to a
-// *tenon.Error of code config.
+// Errors contains all errors of the files, in file order. If it is returned as an error, it is not empty. It unwraps to
+// a *tenon.Error with the code config.
 type Errors []Error
 
 // Error joins the first fifty errors with newlines and counts the rest.
@@ -66,7 +66,7 @@ func (e Errors) Unwrap() error {
 	return &tenon.Error{Code: tenon.CodeConfig, Message: e.Error()}
 }
 
-// Sink collects errors and warnings; duplicates are dropped.
+// Sink collects errors and warnings. It drops duplicates.
 type Sink struct {
 	Errs, Warns []Error
 }

@@ -23,7 +23,7 @@ const (
 // files can therefore be merged.
 type Node struct {
 	Kind Kind
-	Tag  string // of scalars: !!str, !!int, !!float, !!bool, !!null, …
+	Tag  string // for scalars: !!str, !!int, !!float, !!bool, !!null, …
 	Val  string
 	Keys []*Node // of maps
 	Vals []*Node // of maps and lists

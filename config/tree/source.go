@@ -32,7 +32,7 @@ type Source struct {
 	Program string // program to which the file belongs, such as holodeck; empty for tenon
 	Layer   Layer
 	Profile bool       // not a file: the defaults of a profile that a file of the layer names
-	Vars    *Variables // of the layer; if nil, the decoder's
+	Vars    *Variables // variables of the layer; if nil, the decoder's
 	Values  int        // bound of the number of values; if 0, maxNodes
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// parsed parses a text, and fails if an error has no place.
+// parsed parses a text. It fails the test if an error has no position.
 func parsed(t *testing.T, label string, data []byte) (*Node, []Error) {
 	t.Helper()
 	s := &Sink{}
@@ -58,8 +58,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse reads anything as a file. Every error has a place, and what is read is the same after it was written as
-// JSON and read again.
+// FuzzParse parses any bytes as a file. Every error has a position. A parsed value stays the same if it is written as
+// JSON and parsed again.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"a: 1\nb: [c, {d: !!float 1e3}]", "x: &x {a: 0x1F}\ny: {<<: [*x], b: ~}",
 		`{"a": "\ud83d\ude00\u2028", "b": true, "c": null} // d`, "? [a]\n: b", "a: |\n  b\n\n  c\n", "a: 2026-01-01\n---\n"} {

@@ -22,6 +22,8 @@ type driver struct {
 	ready   chan struct{} // closed when Start may return
 	failed  error         // valid once ready is closed
 	gone    chan struct{} // closed when the driver is dropped
+	leaving bool          // it has worked, and is being dropped; guarded by e.mu
+	stopped error         // why it stopped before the run was at rest; valid once gone is closed
 	poke    chan struct{} // wakes the driver to read the inbox
 	letters []letter      // senders that wait; guarded by e.mu
 	mailed  atomic.Bool   // letters is not empty
@@ -34,6 +36,7 @@ type driver struct {
 	create  *tenon.Run // the row of a new run until it is stored
 	blobs   [][]byte   // blobs to store with create
 	uses    []string   // digests of blobs that are already stored
+	early   bool       // the run is stored before its first step
 	row     tenon.Run  // the current row
 	stored  rowState   // the stored row
 	seq     uint64     // number of the last applied event
@@ -123,6 +126,7 @@ func (d *driver) drive() {
 // halt stops working on the run after an error. Commands that end within the grace period are still recorded. If the
 // store cannot be written, their results are kept in memory.
 func (d *driver) halt(err error) {
+	d.stopped = err
 	if d.create != nil { // nothing is stored; Start returns the error
 		d.failed = err
 		d.e.drop(d)
@@ -150,6 +154,7 @@ func (d *driver) halt(err error) {
 	}
 	if !d.handed { // otherwise the followers wait for the other engine
 		d.e.mu.Lock()
+		d.stopped = err
 		d.e.halted.put(d.id, err) // kept for followers, because the next owner may already be working
 		d.e.mu.Unlock()
 	}
@@ -158,8 +163,13 @@ func (d *driver) halt(err error) {
 
 // loop returns nil after the run has ended or was put to rest.
 func (d *driver) loop() error {
-	if d.create == nil {
+	switch {
+	case d.create == nil:
 		if err := d.readInbox(d.e.ctx); err != nil {
+			return err
+		}
+	case d.early:
+		if err := d.flush(d.e.ctx); err != nil {
 			return err
 		}
 	}

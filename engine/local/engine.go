@@ -35,6 +35,8 @@ type Config struct {
 	// Grace is how long commands may take to end after their context has ended, on Close or when a run ends
 	// before them. 0 means 3 s.
 	Grace time.Duration
+	// Dispatcher, if set, chooses the process that works on a run; see [Dispatcher]. If nil, it is this process.
+	Dispatcher Dispatcher
 }
 
 // Engine drives runs in this process. It implements [engine.Engine]. It acts only on journals that the store recognizes
@@ -99,6 +101,8 @@ func (e *Engine) Start(ctx context.Context, spec engine.Spec) error {
 		switch {
 		case err != nil:
 			return err
+		case mine && !e.here(spec.Run):
+			return e.startElsewhere(ctx, d, spec)
 		case mine:
 			return e.start(ctx, d, spec)
 		}
@@ -108,10 +112,24 @@ func (e *Engine) Start(ctx context.Context, spec engine.Spec) error {
 		case <-ctx.Done():
 			return cancelled(ctx, id)
 		}
-		if !d.alone {
+		switch {
+		case d.alone:
+		case !e.isLeaving(d):
 			return d.failed
+		default: // it does not work any more, so the run needs another driver
+			select {
+			case <-d.gone:
+			case <-ctx.Done():
+				return cancelled(ctx, id)
+			}
 		}
 	}
+}
+
+func (e *Engine) isLeaving(d *driver) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return d.leaving
 }
 
 func (e *Engine) start(ctx context.Context, d *driver, spec engine.Spec) error {
@@ -173,9 +191,16 @@ func (e *Engine) claim(id string, alone bool) (d *driver, mine bool, err error) 
 // none, they check the store.
 func (e *Engine) drop(d *driver, last ...tenon.Event) {
 	e.mu.Lock()
-	if d.release != nil {
+	select {
+	case <-d.ready:
+		d.leaving = true // a Start from now on waits, and drives the run again
+	default:
+	}
+	e.mu.Unlock()
+	if d.release != nil { // without the lock: a store on another machine takes its time
 		d.release()
 	}
+	e.mu.Lock()
 	delete(e.owned, d.id)
 	e.uncount(d)
 	letters := d.letters
@@ -272,12 +297,12 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 		if err != nil {
 			return nil, err
 		}
+		held, err := heldOf(e.c.Store, page)
+		if err != nil {
+			return nil, err
+		}
 		for _, r := range page {
-			held, err := e.c.Store.Held(r.ID)
-			if err != nil {
-				return nil, err
-			}
-			if held || r.Foreign {
+			if held[r.ID] || r.Foreign {
 				continue
 			}
 			if found = append(found, r); len(found) == f.Limit {
@@ -289,6 +314,15 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 		}
 		q.Before = page[len(page)-1].ID
 	}
+}
+
+// heldOf reports which of the runs any process works on.
+func heldOf(s store.Leases, page []tenon.Run) (map[string]bool, error) {
+	ids := make([]string, len(page))
+	for i, r := range page {
+		ids[i] = r.ID
+	}
+	return store.HeldOf(s, ids)
 }
 
 // Drain starts no new work. It returns when all running commands have ended and are stored, or with ctx. The

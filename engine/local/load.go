@@ -57,7 +57,7 @@ func (d *driver) open(ctx context.Context, spec *engine.Spec) error {
 	if d.core, err = d.e.c.NewCore(ctx, *spec); err != nil {
 		return err
 	}
-	d.row, d.create, d.blobs, d.uses = r, &r, spec.Blobs, spec.Uses
+	d.row, d.create, d.blobs, d.uses, d.early = r, &r, spec.Blobs, spec.Uses, spec.Late != nil
 	d.e.works(d, r.Principal)
 	return d.record(tenon.Event{Kind: tenon.EventRun, Data: data})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,12 +15,13 @@ import (
 	"github.com/tenonhq/tenon/engine/enginetest"
 )
 
-// heldProc is a process that knows who has leases.
+// heldProc is a process that can tell who holds a lease.
 type heldProc struct{ *proc }
 
 func (heldProc) Holder(string) int { return 4711 }
 
-// TestOwnerNamed cancels a run on which a process works that takes no signals. The caller learns the id of that process.
+// TestOwnerNamed cancels a run that another process owns, which does not read its signals. The error must name that
+// process.
 func TestOwnerNamed(t *testing.T) {
 	t.Run("RP-27", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -30,7 +32,7 @@ func TestOwnerNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			_, ok, err := (&proc{disk: w.disk}).Acquire(theRun) // by a process that has stopped
+			_, ok, err := (&proc{disk: w.disk}).Acquire(theRun) // as if by a process that was stopped
 			if err != nil || !ok {
 				t.Fatal(ok, err)
 			}
@@ -53,5 +55,55 @@ func TestOwnerNamed(t *testing.T) {
 				t.Errorf("the process is named %d times:\n%s", n, &log)
 			}
 		})
+	})
+}
+
+// slowRelease is a process whose leases are released when gate is closed.
+type slowRelease struct {
+	*proc
+	gate     chan struct{}
+	acquired atomic.Int32
+}
+
+func (p *slowRelease) Acquire(run string) (release func(), ok bool, err error) {
+	quick, ok, err := p.proc.Acquire(run)
+	if ok {
+		p.acquired.Add(1)
+	}
+	return func() {
+		quick()
+		<-p.gate
+	}, ok, err
+}
+
+// TestStart_leaving starts a run while its driver releases the lease. The run gets another driver.
+func TestStart_leaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &slowRelease{proc: &proc{disk: newDisk()}, gate: make(chan struct{})}
+		e, err := New(Config{Store: st, NewCore: enginetest.NewCore,
+			Do: func(context.Context, string, engine.Attempt, func(tenon.Event)) ([]tenon.Event, error) {
+				return nil, nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := enginetest.Script{Stages: [][]enginetest.Step{{{ID: "a", Kind: "wait"}}}}.Spec(theRun, "ses_1")
+		if err := e.Start(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the run waits, and its driver is leaving
+		done := make(chan error, 1)
+		go func() { done <- e.Start(t.Context(), engine.Spec{Run: tenon.Run{ID: theRun}}) }()
+		synctest.Wait()
+		close(st.gate)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if n := st.acquired.Load(); n != 2 {
+			t.Errorf("the run had %d drivers, want 2", n)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 }

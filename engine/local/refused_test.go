@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/store/sqlite"
 )
 
-// slowInbox is a store whose senders go on only after the run's owner has settled their signal.
+// slowInbox is a store that delays the senders of a signal until the run's owner has handled it.
 type slowInbox struct{ *sqlite.Store }
 
 func (s slowInbox) PutSignal(ctx context.Context, sig store.Signal) (store.Signal, error) {
@@ -28,8 +28,8 @@ func (s slowInbox) PutSignal(ctx context.Context, sig store.Signal) (store.Signa
 	return out, err
 }
 
-// TestRefusedBeforeItsSenderLooks sends a signal that the core refuses, and that the driver settles before its sender
-// looks at the store. The sender gets the refusal, as if it had looked first.
+// TestRefusedBeforeItsSenderLooks sends a signal that the core refuses. The driver handles it before its sender reads
+// the store. The sender must get the refusal nevertheless.
 func TestRefusedBeforeItsSenderLooks(t *testing.T) {
 	t.Run("signal_refused_first", func(t *testing.T) {
 		st, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "tenon.db")})

@@ -36,20 +36,36 @@ func (e *Engine) Signal(ctx context.Context, run string, s engine.Signal) (tenon
 	if s.ID == "" || s.Kind == "" {
 		return tenon.Event{}, tenon.Errorf(tenon.CodeInvalid, "run %s: a signal needs an id and a kind", run)
 	}
-	if old, err := e.c.Store.Signal(ctx, s.ID); err == nil {
-		if old.Run != run || old.Kind != s.Kind || old.Step != s.Step {
-			return tenon.Event{}, tenon.Errorf(tenon.CodeConflict,
-				"signal %s was sent before with another kind or step", s.ID)
-		}
-		if old.Seq > 0 {
-			return e.won(ctx, old, old.Seq)
-		}
+	if event, decided, err := e.again(ctx, run, s); decided || err != nil {
+		return event, err
 	}
 	if event, decided, err := e.admit(ctx, run, s); decided || err != nil {
+		if err != nil { // the same signal, sent at the same time, may have been decided and have ended the run
+			if event, decided, again := e.again(ctx, run, s); decided {
+				return event, again
+			}
+		}
 		return event, err
 	}
 	return e.send(ctx, store.Signal{ID: s.ID, Run: run, Kind: s.Kind, Step: s.Step, By: s.By, Data: s.Data,
 		Time: e.c.Clock.Now().UTC()}, e.settleAlone)
+}
+
+// again looks for a signal that was sent before with the same id. If an event has decided it, it returns that event.
+func (e *Engine) again(ctx context.Context, run string, s engine.Signal) (event tenon.Event, decided bool, err error) {
+	old, err := e.c.Store.Signal(ctx, s.ID)
+	if err != nil {
+		return tenon.Event{}, false, nil // a store that cannot be read fails in the next step, too
+	}
+	if old.Run != run || old.Kind != s.Kind || old.Step != s.Step {
+		return tenon.Event{}, false, tenon.Errorf(tenon.CodeConflict,
+			"signal %s was sent before with another kind or step", s.ID)
+	}
+	if old.Seq == 0 {
+		return tenon.Event{}, false, nil
+	}
+	event, err = e.won(ctx, old, old.Seq)
+	return event, true, err
 }
 
 // admit refuses a signal for which the run does not wait. If an earlier event has decided the signal, it returns that
@@ -100,7 +116,10 @@ func (e *Engine) Cancel(ctx context.Context, run, reason string) error {
 	_, err = e.send(ctx, store.Signal{ID: tenon.NewID("sig", now), Run: run, Kind: tenon.EventCancel, Data: data,
 		Time: now}, e.driveToEnd)
 	if tenon.ErrorCode(err) == tenon.CodeConflict {
-		return nil // the run ended in the meantime
+		err = nil // the run ended in the meantime
+	}
+	if err == nil && e.c.Dispatcher != nil {
+		e.release(ctx, run)
 	}
 	return err
 }
@@ -224,6 +243,11 @@ func (e *Engine) settleAlone(ctx context.Context, d *driver) error {
 	if err := d.readInbox(ctx); err != nil {
 		return err
 	}
+	return d.storeRest(ctx)
+}
+
+// storeRest stores a run that is left without an owner. Its row says what the core now waits for.
+func (d *driver) storeRest(ctx context.Context) error {
 	if d.row.State.Ended() && !d.retried {
 		return d.flush(ctx)
 	}

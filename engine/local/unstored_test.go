@@ -16,7 +16,8 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// fullProc is a process whose writes to a journal can fail. Late says that they are stored all the same.
+// fullProc is a process whose writes to a journal can fail. If late is set, the events are stored although the write
+// fails.
 type fullProc struct {
 	*proc
 	full, late atomic.Bool
@@ -124,10 +125,10 @@ func TestUnstored(t *testing.T) {
 		{"RP-27_lost", []string{"a unknown", "b unknown", "c result"}, func(w *fullWorld, _ *fullProc, e *Engine) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			e.unstored.forget(theRun) // as when too much is kept
+			e.unstored.forget(theRun) // as if too much were kept
 		}},
 		{"RP-27_signal", kept, func(w *fullWorld, p *fullProc, e *Engine) {
-			// A driver that only settles a signal takes the results first, and the run goes on after it.
+			// A driver that only handles a signal first stores the kept results; the run then continues.
 			s := engine.Signal{ID: "sig", Kind: enginetest.KindNote}
 			if _, err := e.Signal(t.Context(), theRun, s); err != nil {
 				t.Error(err)
@@ -173,7 +174,8 @@ func TestUnstored(t *testing.T) {
 	}
 }
 
-// TestUnstoredBounds: what is kept in memory is bounded by runs and by bytes, and the oldest runs go first.
+// TestUnstoredBounds checks that the results in memory are bounded in runs and bytes, and that those of the oldest runs
+// are dropped first.
 func TestUnstoredBounds(t *testing.T) {
 	sized := func(n int) []unstored { return []unstored{{events: []tenon.Event{{Data: make([]byte, n)}}}} }
 	var u unstoredRuns

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 var update = flag.Bool("update", false, "write output.txt of the examples")
@@ -43,6 +45,7 @@ func examples(t *testing.T) []string {
 // TestExamples runs the programs, each in an empty folder with its own files and an empty HOME, and compares what they
 // print with output.txt.
 func TestExamples(t *testing.T) {
+	longtest.Skip(t)
 	programs := t.TempDir()
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs+string(filepath.Separator), "./cmd/tenon",
 		"./examples/go/...")

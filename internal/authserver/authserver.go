@@ -45,8 +45,11 @@ type Server struct {
 	ExpiresIn   int    // seconds; 0 to omit
 	KeepRefresh bool   // refresh tokens are not rotated
 	NoRefresh   bool
-	NoMetadata  bool // there is no metadata of the authorization server
-	Appended    bool // behind a base path, the metadata are below it and not at the root
+	Exchanges   bool // tokens of others are exchanged (RFC 8693)
+	// ExchangeAt, if set, is where requests for an exchange are sent on with status 307.
+	ExchangeAt string
+	NoMetadata bool // there is no metadata of the authorization server
+	Appended   bool // behind a base path, the metadata are below it and not at the root
 
 	base string
 	http *httptest.Server
@@ -188,6 +191,10 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 		f.Set("_auth", a)
 	}
 	s.forms = append(s.forms, f)
+	if s.ExchangeAt != "" && strings.HasSuffix(f.Get("grant_type"), ":token-exchange") {
+		http.Redirect(w, r, s.ExchangeAt, http.StatusTemporaryRedirect)
+		return
+	}
 	scope, ok := "", false
 	switch f.Get("grant_type") {
 	case "authorization_code":
@@ -205,6 +212,9 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 		}
 	case "client_credentials":
 		scope, ok = f.Get("scope"), true
+	case "urn:ietf:params:oauth:grant-type:token-exchange":
+		scope, ok = f.Get("scope"), s.Exchanges && f.Get("subject_token") != "" &&
+			f.Get("subject_token_type") == "urn:ietf:params:oauth:token-type:access_token"
 	}
 	if !ok {
 		reply(w, 400, map[string]any{"error": "invalid_grant", "error_description": "the grant is invalid"})

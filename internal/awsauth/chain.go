@@ -20,7 +20,7 @@ import (
 const (
 	renewBefore = 5 * time.Minute // credentials are renewed this long before they expire
 	fetchTime   = 30 * time.Second
-	localTime   = 2 * time.Second // for requests to the addresses of a container or an instance
+	localTime   = 2 * time.Second // time limit for requests to the addresses of a container or an instance
 	maxAnswer   = 1 << 20         // bytes of an answer, and of a file
 	maxSources  = 5               // profiles that refer to each other
 )

@@ -19,7 +19,8 @@ const (
 	gooseIs  = "  tenon:\n    enabled: true\n    type: stdio\n    name: \"tenon\"\n    cmd: " + jsonCmd + "\n    args: " + jsonArgs + "\n    timeout: 300\n"
 )
 
-// TestPutAndDrop holds that an edit changes the entry and nothing else, and that it can be taken back.
+// TestPutAndDrop checks that an edit changes only the entry of tenon in a client's file, and that the edit can be
+// undone.
 func TestPutAndDrop(t *testing.T) {
 	for name, tt := range map[string]struct{ client, before, after, back string }{
 		"a new file":           {"cursor", "", "{\n  \"mcpServers\": {\n" + cursorIs + "\n  }\n}\n", "{\n  \"mcpServers\": {}\n}\n"},
@@ -66,7 +67,7 @@ func TestPutAndDrop(t *testing.T) {
 	}
 }
 
-// TestRefused holds that files in which the place is not certain stay as they are.
+// TestRefused checks that a file stays unchanged if the place for the entry is not certain.
 func TestRefused(t *testing.T) {
 	for client, texts := range map[string][]string{
 		"cursor": {"[]", "{", "{} {}", `{"mcpServers": []}`, `{"mcpServers": {}, "mcpServers": {}}`, `{"a": nope}`, strings.Repeat(`{"a":`, 1000)},
@@ -82,7 +83,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPaths holds the places of the files.
+// TestPaths checks the paths of the clients' configuration files.
 func TestPaths(t *testing.T) {
 	env := func(name string) (string, bool) {
 		v, ok := map[string]string{"XDG_CONFIG_HOME": "relative"}[name]
@@ -104,7 +105,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// FuzzJSON holds that an edited file is what it was before, with the entry.
+// FuzzJSON edits arbitrary JSON files. The edited file must have the original contents and the new entry.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{"{}", `{"mcpServers":{"x":[1,{"a":"\"}"}]}}`, `{"a":1}`, `{"mcpServers":{}}`} {
 		f.Add(s)
@@ -117,7 +118,7 @@ func FuzzJSON(f *testing.F) {
 			return
 		}
 		if err != nil {
-			return // refused, such as a key that is there twice
+			return // refused, for example because a key is there twice
 		}
 		var after map[string]any
 		if err := json.Unmarshal([]byte(got), &after); err != nil {

@@ -3,7 +3,7 @@
 //
 //	internal/kill, internal/peers ──► clitest ──► the process tenon ──► its servers
 //
-// Tests of single commands are scripts in cmd/tenon, which run in the test's process and are faster. This
+// Tests of single commands are scripts in internal/cli, which run in the test's process and are faster. This
 // package is for tests that need real processes: a process that is killed, several processes on one store,
 // processes that must not be left behind.
 //

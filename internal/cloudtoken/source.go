@@ -20,7 +20,7 @@ import (
 const (
 	renewBefore = 5 * time.Minute
 	fetchTime   = 30 * time.Second
-	localTime   = 2 * time.Second // for requests to the machine's network
+	localTime   = 2 * time.Second // time limit for requests to the machine's network
 	maxAnswer   = 1 << 20         // bytes of an answer, and of a file
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGoals checks that the limits are those of the project's goals, if these are available.
+// TestGoals checks that the limits of figures equal the project's goals, if the file with the goals is available.
 func TestGoals(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "goals.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +83,7 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// TestSaveDocuments checks that a new measurement replaces only the row of its figure.
+// TestSaveDocuments checks that saving a new measurement replaces only the row of its figure.
 func TestSaveDocuments(t *testing.T) {
 	dir := t.TempDir()
 	first := []figure{
@@ -141,7 +141,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// TestKeptFigures checks that the promised figures in docs/figures.json come from make figures and are within
+// TestKeptFigures checks that the promised figures in docs/figures.json were measured by make figures and are within
 // their limits.
 func TestKeptFigures(t *testing.T) {
 	b, err := os.ReadFile("../../docs/figures.json")

@@ -221,7 +221,7 @@ func serveBytes(dir string) error {
 		}
 	}
 	return bench.ServeHTTP(os.Stdin, os.Stdout, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // as the gateway, which reads its request
+		_, _ = io.Copy(io.Discard, r.Body) // like the gateway, it reads the whole request
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(kept[r.URL.RawQuery]) // fails if the client has gone
 	}))

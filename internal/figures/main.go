@@ -17,7 +17,7 @@ import (
 
 // measure is one entry of the registry: a function that measures the figures of a goal.
 type measure struct {
-	goal string // such as P1, for the figures P1.…
+	goal string // such as P1, for all figures whose names begin with P1
 	run  func(*session) error
 }
 
@@ -27,6 +27,7 @@ func measures() []measure {
 		{"P1", measureP1},
 		{"P2", measureP2},
 		{"P3", measureP3},
+		{"P3.durable", measureDurable},
 		{"P4", measureP4},
 		{"GW", measureGW},
 		{"P5", measureP5},
@@ -35,11 +36,14 @@ func measures() []measure {
 		{"CHAT", measureChat},
 		{"P7", measureP7},
 		{"PG", measurePG},
+		{"PG.takeover", measureTakeover},
+		{"TEMPORAL", measureTemporal},
 		{"P8", measureP8},
 		{"P9", measureP9},
 		{"PRUNE", measurePrune},
 		{"STATS", measureStats},
 		{"STATS.large", measureStatsLarge},
+		{"STATS.writers", measureStatsWriters},
 		{"P10", measureP10},
 		{"P10.rules", measureP10Rules},
 		{"P10.list", measureP10List},
@@ -51,10 +55,12 @@ func measures() []measure {
 		{"WF", measureFlow},
 		{"WB", measureWB},
 		{"TUI", measureTUI},
+		{"LIST.slow", measureSlow},
 		{"T1", measureT1},
 		{"T2", measureT2},
 		{"T3", measureT3},
 		{"T4", measureT4},
+		{"REL", measureRelease},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tenonhq/tenon/internal/clitest"
 	"github.com/tenonhq/tenon/internal/figures/durable"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -39,11 +40,9 @@ func testSession(t *testing.T) *session {
 		rivals: &rivals{}}
 }
 
-// TestRounds runs one round of each kind. It does not check the values, only that there are some.
+// TestRounds runs one round of each kind of measurement. It checks only that there are values, not how large they are.
 func TestRounds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	longtest.Skip(t)
 	s := testSession(t)
 	t.Run("flow", func(t *testing.T) { roundOfFlow(t, s) })
 	t.Run("contest", func(t *testing.T) { roundOfContest(t, s) })
@@ -73,15 +72,15 @@ func TestRounds(t *testing.T) {
 	t.Run("GW", func(t *testing.T) { roundOfGateway(t, s) })
 }
 
-// roundOfGateway measures lists of the gateway, and its idle clients in both eras.
+// roundOfGateway measures listings by the gateway, and its idle clients in both protocol eras.
 func roundOfGateway(t *testing.T, s *session) {
 	tenon := clitest.Build(t, filepath.Join("..", ".."), "./cmd/tenon")
-	// More tools than one page has.
+	// More tools than fit on one page.
 	if list, bare, err := s.gatewayLists(tenon, 2, 300, 5); err != nil || list <= 0 || bare <= 0 {
 		t.Errorf("%v, %v, %v", list, bare, err)
 	}
 	if runtime.GOOS != "linux" {
-		return // the memory of a process is only read on Linux
+		return // the memory of a process can only be read on Linux
 	}
 	for _, protocol := range []string{mcp.LatestLegacy, mcp.Modern} {
 		if _, err := s.gatewayIdle(tenon, protocol, 1, 3); err != nil {
@@ -90,7 +89,7 @@ func roundOfGateway(t *testing.T, s *session) {
 	}
 }
 
-// roundOfFlow measures the calls of a run.
+// roundOfFlow measures the tool calls of a run.
 func roundOfFlow(t *testing.T, s *session) {
 	if err := measureFlow(s); err != nil {
 		t.Fatal(err)
@@ -103,7 +102,7 @@ func roundOfFlow(t *testing.T, s *session) {
 	}
 }
 
-// roundOfContest measures tenon and its rivals, one of which does not start.
+// roundOfContest measures tenon and competing programs. One of them cannot be started.
 func roundOfContest(t *testing.T, s *session) {
 	raw := s.self(rawPipe)
 	raw.single = true
@@ -128,7 +127,7 @@ func roundOfContest(t *testing.T, s *session) {
 	}
 }
 
-// roundOfIdle measures the memory of runs and servers that wait.
+// roundOfIdle measures the memory of waiting runs and idle servers.
 func roundOfIdle(t *testing.T, s *session) {
 	if m, err := waitingAgents(t.Context(), t.TempDir(), 2, 5); err != nil || m.Live == 0 {
 		t.Errorf("waiting runs: %+v, %v", m, err)
@@ -140,7 +139,7 @@ func roundOfIdle(t *testing.T, s *session) {
 	}
 }
 
-// roundOfList measures listings over HTTP and of the command.
+// roundOfList measures listings over HTTP and on the command line.
 func roundOfList(t *testing.T, s *session) {
 	if list, bare, err := s.listHTTP(); err != nil || list <= 0 || bare <= 0 {
 		t.Errorf("%v, %v, %v", list, bare, err)
@@ -161,7 +160,7 @@ func roundOfToolTable(t *testing.T, s *session) {
 	}
 }
 
-// roundOfRows measures tables of many rows.
+// roundOfRows measures tables with many rows.
 func roundOfRows(t *testing.T, s *session) {
 	const rows = 1000
 	if err := makeToolTables(t.Context(), s.rowsDir(rows), rows); err != nil {
@@ -180,7 +179,7 @@ func roundOfRows(t *testing.T, s *session) {
 	}
 }
 
-// roundOfSQL measures queries next to those of another program.
+// roundOfSQL measures queries and compares them with another program.
 func roundOfSQL(t *testing.T, s *session) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the usage of a process is only measured on Linux")
@@ -202,7 +201,7 @@ func roundOfSQL(t *testing.T, s *session) {
 	}
 }
 
-// roundUnderLoad measures requests that come at the same time.
+// roundUnderLoad measures concurrent requests.
 func roundUnderLoad(t *testing.T, s *session) {
 	url, stop, err := s.startModel(time.Millisecond)
 	if err != nil {
@@ -220,7 +219,7 @@ func roundUnderLoad(t *testing.T, s *session) {
 	}
 }
 
-// roundOfGrowth measures requests of early and late turns.
+// roundOfGrowth measures the requests of early and late turns of a conversation.
 func roundOfGrowth(t *testing.T, s *session) {
 	for _, p := range []string{"anthropic", "openai"} {
 		early, late, err := growth(t.Context(), p)

@@ -15,6 +15,7 @@ import (
 type memoryStore struct {
 	store.Inbox   // without signals, so its other methods are never called
 	grants        // never used
+	sessionGrants // never used
 	store.Budgets // no limits
 	store.Texts   // no searches
 	store.Owners  // no foreign rows
@@ -29,12 +30,13 @@ type memoryStore struct {
 	blobs map[string][]byte
 }
 
-// grants and pins rename two interfaces of package store. Embedded under their own names, their fields would collide
-// with methods of the same name.
+// These names rename interfaces of package store. Embedded under their own names, their fields would collide with
+// methods of the same name.
 type (
-	grants  = store.Grants
-	pins    = store.Pins
-	tallies = store.Tallies
+	grants        = store.Grants
+	sessionGrants = store.SessionGrants
+	pins          = store.Pins
+	tallies       = store.Tallies
 )
 
 type memoryRun struct {

@@ -38,6 +38,7 @@ func measureP10Rules(s *session) error {
 func (s *session) rulesRounds(peer bench.Peer, rules *policy.Rules, tools []tenon.Tool) error {
 	args := json.RawMessage(`{"text":"hello"}`) // arguments of the echo call
 	results := keptResults(tools, args)
+	layers := policy.NewLayers(policy.Layer{Rules: rules})
 	var decide, hit, decideTime, hitTime, echoTime []float64
 	for range s.rounds {
 		echo, err := perCall(func(int) error { _, err := peer.Call(s.ctx, bench.EchoTool, "hello"); return err })
@@ -45,7 +46,7 @@ func (s *session) rulesRounds(peer bench.Peer, rules *policy.Rules, tools []teno
 			return err
 		}
 		d, err := perCall(func(i int) error {
-			o := rules.Judge(&policy.Facts{Tool: &tools[i%len(tools)], Arguments: args, Agent: "clerk",
+			o := layers.Judge(&policy.Facts{Tool: &tools[i%len(tools)], Arguments: args, Agent: "clerk",
 				Principal: "local"})
 			if o.Verdict != tenon.Allow {
 				return errors.New("a call is not allowed: " + o.Reason)

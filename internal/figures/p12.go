@@ -127,14 +127,14 @@ func rewrite(name string) error {
 	return f.Close()
 }
 
-// buildEmpty builds a program that has the imports of cmd/tenon and does nothing. Its source is passed to the
+// buildEmpty builds a program that has the imports of the command line and does nothing. Its source is passed to the
 // compiler as an overlay, so that it may import internal packages without writing to the working tree.
 func (s *session) buildEmpty() (string, error) {
-	cmd := exec.CommandContext(s.ctx, "go", "list", "-f", `{{join .Imports "\n"}}`, "./cmd/tenon")
+	cmd := exec.CommandContext(s.ctx, "go", "list", "-f", `{{join .Imports "\n"}}`, "./internal/cli")
 	cmd.Dir = s.root
 	list, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("go list ./cmd/tenon: %w", err)
+		return "", fmt.Errorf("go list ./internal/cli: %w", err)
 	}
 	var src strings.Builder
 	src.WriteString("package main\n\nimport (\n")

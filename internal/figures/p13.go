@@ -55,7 +55,12 @@ func measureP13(s *session) error {
 	for _, w := range wires {
 		s.add("P13.parse."+w.name, what+", "+w.title, "ratio", each[w.name])
 	}
-	return measureWebSearch(s)
+	for _, measure := range []func(*session) error{measureWebSearch, measureFrames, measureCacheMarks} {
+		if err := measure(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ratio returns the rate of a pass over the events, relative to decoding them by encoding/json.

@@ -81,7 +81,8 @@ func measureP4(s *session) error {
 func (s *session) paths(tenon, protocol string, size int, kinds ...string) (map[string]*outcome, error) {
 	var list []candidate
 	for _, k := range kinds {
-		list = append(list, candidate{name: k, single: size > 0, command: []string{s.exe, "child", pathChild,
+		single := size > 0 || k == pathDurable || k == pathCommits
+		list = append(list, candidate{name: k, single: single, command: []string{s.exe, "child", pathChild,
 			strings.Join([]string{k, protocol, fmt.Sprint(size), tenon}, "|")}})
 	}
 	return s.contest(list)

@@ -38,6 +38,7 @@ type pathPeer struct {
 	stat   *mcp.Client // reaches the server directly; nil: there is none
 	middle []int       // processes in between, whose CPU counts
 	tool   string      // called in place of the echo tool
+	dir    string      // of tenon serve
 	ends   []func() error
 }
 
@@ -51,8 +52,11 @@ func runPath(ctx context.Context, spec string) error {
 	if err != nil {
 		return err
 	}
-	if part[0] == pathEcho {
+	switch part[0] {
+	case pathEcho:
 		return runEcho(ctx)
+	case pathCommits:
+		return runCommits(ctx, part[1], part[3])
 	}
 	p := &pathPeer{}
 	if size > 0 {
@@ -89,7 +93,9 @@ func (p *pathPeer) open(ctx context.Context, kind, protocol, program string) err
 		cmd := exec.Command(exe, "child", proxyChild, backend)
 		target, err = p.start(cmd)
 	case pathHub, pathBridge:
-		target, token, err = p.serve(program, upstream)
+		target, token, err = p.serve(program, upstream, nil)
+	case pathDurable:
+		target, token, err = p.serve(program, upstream, map[string]any{"day": map[string]any{"tool_calls": 1 << 30}})
 	}
 	if err != nil {
 		return err
@@ -118,15 +124,17 @@ func (p *pathPeer) start(cmd *exec.Cmd) (string, error) {
 	return at, json.NewDecoder(out).Decode(&at)
 }
 
-// serve starts tenon serve with one server and a rule, and returns the URL of its endpoint and the token.
-func (p *pathPeer) serve(program string, upstream map[string]any) (at, token string, err error) {
+// serve starts tenon serve with one server, a rule and budgets, and returns the URL of its endpoint and the token.
+func (p *pathPeer) serve(program string, upstream, budgets map[string]any) (at, token string, err error) {
 	dir, err := os.MkdirTemp("", "tenon-figures-hub-")
 	if err != nil {
 		return "", "", err
 	}
 	p.ends = append(p.ends, func() error { return os.RemoveAll(dir) })
+	p.dir = dir
 	s := &session{}
 	h, err := s.startServe(program, dir, map[string]any{
+		"budgets": budgets,
 		"servers": map[string]any{"up": upstream},
 		"serve":   map[string]any{"listen": "127.0.0.1:0"},
 		"policy": map[string]any{"defaults": map[string]any{"approval": "never"}, "rules": []any{map[string]any{

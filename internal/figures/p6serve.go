@@ -140,7 +140,7 @@ func (p *serveProcess) resident() (int64, error) {
 	return 0, errors.New("the resident memory of a process is not available on this system")
 }
 
-// asker is a client of a model and of a host.
+// asker sends JSON requests with a bearer token, to a model's API or to tenon's.
 type asker struct {
 	client *http.Client
 	token  string

@@ -15,6 +15,10 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/signed"
+	"github.com/tenonhq/tenon/store/sqlite"
+	"github.com/tenonhq/tenon/view"
 )
 
 // Scale of STATS and STATS.large.
@@ -22,6 +26,7 @@ const (
 	statsRuns      = 20_000
 	statsLargeRuns = 75_000 // of STATS.large, which compares them with a tenth of them
 	statsAskers    = 32
+	statsPatience  = 45 * time.Minute // for tenon serve to read all runs
 	statsKey       = "figures-figures-figures-figures-figures"
 )
 
@@ -98,7 +103,7 @@ func statsOver(s *session, bin string, runs int) (*statsTimes, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	if err := manyRuns(s.ctx, filepath.Join(dir, ".tenon"), runs); err != nil {
+	if _, err := manyRuns(s.ctx, filepath.Join(dir, ".tenon"), runs, false); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "tenon.yaml"), []byte("servers: {}\n"), 0o600); err != nil {
@@ -166,6 +171,11 @@ func catchUp(s *session, bin, dir string) (took time.Duration, err error) {
 		return 0, errors.Join(err, stopModel())
 	}
 	for err == nil {
+		if time.Since(began) > statsPatience {
+			err = fmt.Errorf("tenon serve has not read all runs within %s: stop other work on this machine",
+				statsPatience)
+			break
+		}
 		var out string
 		if _, out, err = statsCommand(s.ctx, bin, dir, "sessions", "search", "weather"); !strings.Contains(out,
 			"not searched") {
@@ -177,27 +187,95 @@ func catchUp(s *session, bin, dir string) (took time.Duration, err error) {
 	return took, errors.Join(err, p.stop(), stopModel())
 }
 
-// manyRuns makes a store with finished runs of many sessions.
-func manyRuns(ctx context.Context, home string, runs int) (err error) {
+// manyRuns makes a store with finished runs of many sessions. One run is made by a question. The others are copies of
+// its journal with other ids, sessions and cities: asking 75,000 questions would take longer than everything that is
+// measured. If summed, the copies have their summaries. It returns
+// the run that was copied.
+func manyRuns(ctx context.Context, home string, runs int, summed bool) (pattern runPattern, err error) {
 	env := func(name string) (string, bool) { return statsKey, name == "TENON_STORE_KEY" }
 	h, err := host.Open(ctx, host.Config{Home: home, LookupEnv: env,
 		Models:   map[string]tenon.Model{"mock": statsModel{}},
 		Toolsets: map[string]tenon.Toolset{instantServer: instantTools{}}})
 	if err != nil {
-		return err
+		return pattern, err
 	}
-	defer func() { err = errors.Join(err, h.Close()) }()
+	_, err = h.Ask(ctx, statsQuestion(0))
+	path := filepath.Join(home, "tenon.db") // as host.Config.Home names it
+	if err := errors.Join(err, h.Close()); err != nil {
+		return pattern, err
+	}
+	key, err := signed.NewKey([]byte(statsKey))
+	if err != nil {
+		return pattern, err
+	}
+	s, err := sqlite.Open(ctx, sqlite.Config{Path: path, Key: key})
+	if err != nil {
+		return pattern, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if pattern, err = readPattern(ctx, s); err != nil {
+		return pattern, err
+	}
 	errs := make([]error, statsAskers)
 	var askers sync.WaitGroup
 	for a := range statsAskers {
 		askers.Go(func() {
-			for i := a; i < runs && errs[a] == nil; i += statsAskers {
-				_, errs[a] = h.Ask(ctx, fmt.Sprint("Report the weather in city ", i))
+			for i := a + 1; i < runs && errs[a] == nil; i += statsAskers {
+				errs[a] = s.Append(ctx, pattern.copy(i, summed))
 			}
 		})
 	}
 	askers.Wait()
-	return errors.Join(errs...)
+	return pattern, errors.Join(errs...)
+}
+
+// statsQuestion is the question about a city with a number.
+func statsQuestion(city int) string { return fmt.Sprintf("Report the weather in city %d", city) }
+
+// runPattern is a run that is copied.
+type runPattern struct {
+	row    tenon.Run
+	events []tenon.Event
+	uses   []string // its blobs
+}
+
+// readPattern reads the only run of a store.
+func readPattern(ctx context.Context, s *sqlite.Store) (p runPattern, err error) {
+	list, err := s.Runs(ctx, store.RunFilter{})
+	if err != nil {
+		return p, err
+	}
+	if len(list) != 1 || list[0].State != tenon.RunCompleted {
+		return p, fmt.Errorf("the store should have one completed run: %+v", list)
+	}
+	p.row = list[0]
+	if p.events, err = s.Events(ctx, p.row.ID, 0, 0); err != nil {
+		return p, err
+	}
+	var first struct{ Tools string }
+	if json.Unmarshal(p.events[0].Data, &first) == nil && first.Tools != "" {
+		p.uses = []string{first.Tools}
+	}
+	return p, nil
+}
+
+// copy returns the append of a whole run about another city. If summed, it has the run's summary.
+func (p *runPattern) copy(city int, summed bool) store.Append {
+	run, session := fmt.Sprintf("%s%06d", p.row.ID, city), fmt.Sprintf("%s%06d", p.row.Session, city)
+	change := strings.NewReplacer(statsQuestion(0), statsQuestion(city), p.row.ID, run, p.row.Session, session)
+	row := p.row
+	row.ID, row.Session, row.Title = run, session, change.Replace(row.Title)
+	events := make([]tenon.Event, len(p.events))
+	for i, e := range p.events {
+		e.Run, e.Data = run, json.RawMessage(change.Replace(string(e.Data)))
+		events[i] = e
+	}
+	a := store.Append{Run: run, Create: &row, Uses: p.uses, Events: events, State: row.State, Stop: row.Stop}
+	if summed {
+		t := view.TallyOf(row, events)
+		a.Tally = view.AppendTally(nil, &t)
+	}
+	return a
 }
 
 // statsModel calls get_weather once and then answers.

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// The limit of the work of one check, in steps of about a microsecond: freeSteps, and stepsPerValue for each value.
-// An error that a step keeps until the end is larger in deep values, so there steps are charged more.
+// The limit of the work of one check, in steps of about a microsecond: freeSteps, and stepsPerValue for each value. A
+// step may keep an error until the end of the check. Such an error is larger for a deep value, so steps in deep values
+// cost more.
 const (
 	freeSteps     = 1 << 16
 	stepsPerValue = 6

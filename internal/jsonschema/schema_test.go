@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// check compiles a schema and checks values: "" fits, other texts are parts of the error.
+// check compiles a schema and checks values against it. values maps a value to a part of its error; "" means that it is
+// valid.
 func check(t *testing.T, schema string, o Options, values map[string]string) *Schema {
 	t.Helper()
 	s, err := Compile(json.RawMessage(schema), o)
@@ -119,7 +120,7 @@ func TestKeywords(t *testing.T) {
 	})
 }
 
-// TestUnchecked reads schemas with mistakes: the rest is checked, and the mistake is reported.
+// TestUnchecked compiles schemas with mistakes. The mistake is reported, and the rest of the schema is checked.
 func TestUnchecked(t *testing.T) {
 	for _, tt := range []struct {
 		name, schema, pointer, reason string
@@ -157,7 +158,7 @@ func TestUnchecked(t *testing.T) {
 	}
 }
 
-// hostile are schemas whose naive check takes very long, or very much memory.
+// hostile returns schemas with which a simple checker needs very much time or memory.
 func hostile() map[string]string {
 	double := func(format string, levels int) string {
 		var defs []string

@@ -15,7 +15,7 @@ var suiteDrafts = map[string]int{"draft4": 4, "draft6": 6, "draft7": 7, "draft20
 
 // knownFailures lists the tests that this package does not pass, at most 20. Each has a reason.
 var knownFailures = []string{
-	// A dialect of its own decides about format; Options.Formats decides here.
+	// In the suite, a custom metaschema decides whether format is an assertion. Here, Options.Formats decides.
 	"draft2020-12/optional/format-assertion.json: schema that uses custom metaschema" +
 		" with format-assertion: false: format-assertion: false: invalid string",
 	"draft2020-12/optional/format-assertion.json: schema that uses custom metaschema" +
@@ -37,7 +37,7 @@ var knownFailures = []string{
 		"ia type: an invalid JSON document",
 }
 
-// maxKnownFailures is the promise of the project.
+// maxKnownFailures is the limit that the project promises.
 const maxKnownFailures = 20
 
 // TestJSONSchemaSuite runs the public suite (RP-9), which is in the source package of Python's jsonschema. The
@@ -117,7 +117,7 @@ type suiteGroup struct {
 	} `json:"tests"`
 }
 
-// suiteFile runs the tests of one file. It returns the names of the failed ones, and the number of the others.
+// suiteFile runs the tests of one file. It returns the names of failed tests, and the number of passed ones.
 func suiteFile(t *testing.T, path, name string, o Options) (failed []string, passed int) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -156,7 +156,7 @@ func suiteFile(t *testing.T, path, name string, o Options) (failed []string, pas
 	return failed, passed
 }
 
-// reportsFormat reports whether a schema has a format that is not checked, and says so.
+// reportsFormat reports whether the schema has a format that is not checked, and its report says so.
 func reportsFormat(s *Schema) bool {
 	return slices.ContainsFunc(s.Unchecked(), func(u Unchecked) bool {
 		return u.Reason == `the format "idn-hostname" is not known`

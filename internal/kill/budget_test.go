@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon/internal/clitest"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
 )
@@ -19,6 +20,7 @@ import (
 // the kills, the number of finished calls must not exceed the budget.
 func TestKillBudget(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	kills := 2
 	if s := os.Getenv(envKill); s != "" {
 		n, err := strconv.Atoi(s)

@@ -41,7 +41,7 @@ func (f *field) check(t *testing.T, run string, said []event) {
 	f.checkHistory(t, run)
 }
 
-// checkCalls compares the calls of a run with their effects.
+// checkCalls compares the calls of a run with the effects that they had on the test server.
 func (f *field) checkCalls(t *testing.T, run string, journal []event, want int) {
 	t.Helper()
 	effects := f.effectsOf(t, run)
@@ -117,7 +117,7 @@ func callsOf(t *testing.T, run string, journal []event) map[string]*call {
 	return calls
 }
 
-// checkCall compares one call with its effects.
+// checkCall compares one call with the effects that it had on the test server.
 func (f *field) checkCall(t *testing.T, run, step string, c *call, did int) {
 	t.Helper()
 	say := func(format string, args ...any) {

@@ -167,17 +167,19 @@ func (s *mined) Close() error { return s.m.pass("Close", s.s.Close) }
 // unmined lists the writes that the scenario of [TestPoints] does not use. Each value names a test that does, and says
 // why that test suffices.
 var unmined = map[string]string{
-	"ImportSession":  "store/sqlite.TestStore: one transaction",
-	"DeleteSession":  "store/sqlite.TestDeletedIsGone: one transaction",
-	"DeleteSessions": "store/sqlite.TestPrune: transactions of whole sessions",
-	"Adopt":          "host.TestAdopt: one transaction, by hand only",
-	"DeletePins":     "store/sqlite.TestStore: one statement, by hand only",
-	"PutPins":        "store/sqlite.TestStore: one transaction; the tools of the scenario are no server's",
-	"PutResult":      "host.TestCache: one transaction, of what is only a shorter way",
-	"Admit":          "host.TestRate: one transaction; a turn that is lost is a call less",
-	"Release":        "store/sqlite.TestStore: a host leaves it to the leases",
-	"Probe":          "store/sqlite.TestProbe: one row that nobody reads",
-	"PutTallies":     "store/sqlite.TestStore: one transaction, of what journals have and can be counted again",
+	"ImportSession":      "store/sqlite.TestStore: one transaction",
+	"DeleteSession":      "store/sqlite.TestDeletedIsGone: one transaction",
+	"DeleteSessions":     "store/sqlite.TestPrune: transactions of whole sessions",
+	"Adopt":              "host.TestAdopt: one transaction, by hand only",
+	"DeletePins":         "store/sqlite.TestStore: one statement, by hand only",
+	"PutPins":            "store/sqlite.TestStore: one transaction; the tools of the scenario are no server's",
+	"PutResult":          "host.TestCache: one transaction, of what is only a shorter way",
+	"Admit":              "host.TestRate: one transaction; a turn that is lost is a call less",
+	"Release":            "store/sqlite.TestStore: a host leaves it to the leases",
+	"Probe":              "store/sqlite.TestProbe: one row that nobody reads",
+	"PutTallies":         "store/sqlite.TestStore: one transaction, of what journals have and can be counted again",
+	"PutSessionGrant":    "store/sqlite.TestStore: one transaction, before the call that it allows; without it, the next call asks",
+	"DeleteSessionGrant": "store/sqlite.TestStore: one transaction, by hand only",
 }
 
 // writes returns the methods of mined that are points. It reads the source and omits methods that only
@@ -187,7 +189,8 @@ func writes() (names []string) {
 		"Settled": true, "Session": true, "Sessions": true,
 		"Blob": true, "Grants": true, "Balances": true, "Held": true, "Changed": true, "Unindexed": true,
 		"Search": true, "Uncounted": true, "Tallies": true,
-		"Result": true, "Pins": true, "Pin": true, "Foreign": true, "Usage": true}
+		"Result": true, "Pins": true, "Pin": true, "Foreign": true, "Usage": true,
+		"ResultKeys": true, "SessionGrant": true, "SessionGrants": true, "SessionGranted": true}
 	t := reflect.TypeFor[store.Store]()
 	for i := range t.NumMethod() {
 		if name := t.Method(i).Name; !reads[name] {
@@ -224,6 +227,18 @@ func (s *mined) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Se
 func (s *mined) Blob(ctx context.Context, digest string) ([]byte, error) {
 	return s.s.Blob(ctx, digest)
 }
+func (s *mined) SessionGrants(ctx context.Context, p tenon.Principal) ([]store.SessionGrant, error) {
+	return s.s.SessionGrants(ctx, p)
+}
+func (s *mined) SessionGranted(ctx context.Context, session, key string) (bool, error) {
+	return s.s.SessionGranted(ctx, session, key)
+}
+func (s *mined) PutSessionGrant(ctx context.Context, g store.SessionGrant) error {
+	return s.m.pass("PutSessionGrant", func() error { return s.s.PutSessionGrant(ctx, g) })
+}
+func (s *mined) DeleteSessionGrant(ctx context.Context, p tenon.Principal, id string) error {
+	return s.m.pass("DeleteSessionGrant", func() error { return s.s.DeleteSessionGrant(ctx, p, id) })
+}
 func (s *mined) Grants(ctx context.Context, p tenon.Principal) ([]store.Grant, error) {
 	return s.s.Grants(ctx, p)
 }
@@ -244,6 +259,9 @@ func (s *mined) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, 
 }
 func (s *mined) Result(ctx context.Context, key string, now time.Time) (store.KeptResult, error) {
 	return s.s.Result(ctx, key, now)
+}
+func (s *mined) ResultKeys(ctx context.Context, prefix string, now time.Time, limit int) ([]string, error) {
+	return s.s.ResultKeys(ctx, prefix, now, limit)
 }
 func (s *mined) Pins(ctx context.Context, server string) ([]store.Pin, error) {
 	return s.s.Pins(ctx, server)

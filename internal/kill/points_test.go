@@ -22,6 +22,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/model/script"
 	"github.com/tenonhq/tenon/policy"
@@ -265,6 +266,7 @@ func toItsEnd(ctx context.Context, h *host.Host, run string) error {
 // during each recovery. The points are the ones that the scenario passes without a kill. Every method of the store that
 // writes must be among them.
 func TestPoints(t *testing.T) {
+	longtest.Skip(t)
 	points := newScene(t).walk(t)
 	for _, name := range writes() {
 		if _, elsewhere := unmined[name]; !elsewhere && !slices.ContainsFunc(points,

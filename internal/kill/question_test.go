@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon/internal/clitest"
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 // TestKilledWhileAsking kills the process while a server's question is open. The question expires. The call
 // ends as unknown, or is repeated if that is safe. A late answer gets an error.
 func TestKilledWhileAsking(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	f := newField(t)
 	for name, tt := range map[string]struct {
 		safe    bool

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 // TestReload changes the configuration of a running tenon serve. An invalid configuration is reported and has
@@ -14,6 +16,7 @@ import (
 // is refused because of a reload.
 func TestReload(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("needs signals")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon/internal/clitest"
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 // TestServe submits runs to a tenon serve that is killed at random times and restarted. Every run completes without
@@ -64,6 +65,7 @@ func TestServe(t *testing.T) {
 // TestServeTakesOver kills a run in the terminal. A running tenon serve resumes it.
 func TestServeTakesOver(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	f := newField(t)
 	s := f.serve(t)
 	b := f.begin(t, f.WriteFile(t, "slow.yaml", `steps:
@@ -91,8 +93,14 @@ type serving struct {
 // serve starts a tenon serve and returns once it is reachable.
 func (f *field) serve(t *testing.T) *serving {
 	t.Helper()
-	cmd := f.Command(context.Background(), "serve", "-c", "tenon.yaml")
-	log := &logged{seen: make(chan struct{})}
+	return f.background(t, "tenon serve: at work", "serve", "-c", "tenon.yaml")
+}
+
+// background starts a command and returns once its log has a text.
+func (f *field) background(t *testing.T, ready string, args ...string) *serving {
+	t.Helper()
+	cmd := f.Command(context.Background(), args...)
+	log := &logged{ready: []byte(ready), seen: make(chan struct{})}
 	cmd.Stderr = log
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
@@ -109,24 +117,25 @@ func (f *field) serve(t *testing.T) *serving {
 	select {
 	case <-log.seen:
 	case <-time.After(clitest.Patience):
-		t.Fatalf("tenon serve does not start: %s", log.text())
+		t.Fatalf("tenon %s does not start: %s", args[0], log.text())
 	}
 	return s
 }
 
-// logged is a log that signals when serve is ready.
+// logged is a log that signals when it has a text.
 type logged struct {
-	mu   sync.Mutex
-	b    bytes.Buffer
-	seen chan struct{}
-	once sync.Once
+	ready []byte
+	mu    sync.Mutex
+	b     bytes.Buffer
+	seen  chan struct{}
+	once  sync.Once
 }
 
 func (l *logged) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.b.Write(p)
-	if bytes.Contains(l.b.Bytes(), []byte("tenon serve: at work")) {
+	if bytes.Contains(l.b.Bytes(), l.ready) {
 		l.once.Do(func() { close(l.seen) })
 	}
 	return len(p), nil

@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon/internal/clitest"
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 // TestKilledWhileATaskIsAtWork kills the process while the server works on a task. Another process continues
 // to poll it. The call is made only once, although it must not be repeated, and its result arrives.
 func TestKilledWhileATaskIsAtWork(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	f := newField(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	server := exec.CommandContext(ctx, f.Tenon, "testserver", "--http", "127.0.0.1:0", "--tasks",

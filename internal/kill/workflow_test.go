@@ -17,6 +17,7 @@ import (
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/clitest"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -75,6 +76,7 @@ func flowOf(text, safe, unsafe, asked string) string {
 // TestKillWorkflow does the same as TestKill, with workflows in place of agents.
 func TestKillWorkflow(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	kills := 6
 	if s := os.Getenv(envKill); s != "" {
 		var err error
@@ -195,6 +197,7 @@ func flowPath(home, name string) string {
 
 // TestWorkflowPoints kills a workflow before and after every durable write and every effect, like TestPoints.
 func TestWorkflowPoints(t *testing.T) {
+	longtest.Skip(t)
 	newScene := func(t *testing.T) *scene {
 		return &scene{home: t.TempDir(), flow: true, want: flowRunsOf, made: outerCalls - 1 + innerCalls +
 			pointsOfHelper}

@@ -22,7 +22,7 @@ const (
 type block struct {
 	kind    kind
 	level   int      // of a heading
-	text    string   // of a paragraph and a heading; lines with breaks
+	text    string   // text of a paragraph or a heading; lines with breaks
 	lang    string   // of code
 	lines   []string // of code
 	inner   []block  // of a quote

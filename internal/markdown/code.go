@@ -83,7 +83,7 @@ func keywords() map[string]bool {
 type highlighter struct {
 	comment string
 	words   map[string]bool
-	block   bool // in a comment of several lines
+	block   bool // the position is in a comment of several lines
 }
 
 func (h *highlighter) line(l string) (out line) {

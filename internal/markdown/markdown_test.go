@@ -58,7 +58,7 @@ func TestUX2_Render(t *testing.T) {
 	}
 }
 
-// TestUX2_Styles: styles end with their line, and only web addresses become links.
+// TestUX2_Styles checks that styles end with their line, and that only web addresses become links.
 func TestUX2_Styles(t *testing.T) {
 	got := Render("**bold words** [a](https://example.org) [b](javascript:x) [c](https://example.org/\u202e)", Options{Width: 9, Links: true})
 	want := []string{"\x1b[1mbold\x1b[0m", "\x1b[1mwords\x1b[0m \x1b]8;;https://example.org\x1b\\\x1b[4ma\x1b[0m\x1b]8;;\x1b\\"}
@@ -76,7 +76,7 @@ func TestUX2_Styles(t *testing.T) {
 	}
 }
 
-// TestUX2_Stable: what is stable is drawn the same whatever follows.
+// TestUX2_Stable checks that the part of a text that is reported as stable is drawn the same, whatever text follows.
 func TestUX2_Stable(t *testing.T) {
 	text := "# T\n\npara one\nmore\n\n- a\n\n  b\n\n- c\n\ntext\n\n```go\nx\n\ny\n```\n\n> q\n\n| a |\n|---|\n| b |\n\nend **of** it\n"
 	for cut := range len(text) {
@@ -97,7 +97,7 @@ func TestUX2_Stable(t *testing.T) {
 	}
 }
 
-// FuzzRender: no text makes a line too wide, hides something, or takes long.
+// FuzzRender checks that no text makes a line too wide, hides something, or takes long to render.
 func FuzzRender(f *testing.F) {
 	f.Add("# a\n- b\n  > c\n```go\nx\n```\n| a | b |\n|---|---|\n| 東 | **c** |", 20)
 	f.Add(strings.Repeat("*a ", 500)+strings.Repeat("[", 500)+strings.Repeat("`", 300), 8)
@@ -105,7 +105,7 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		width = 8 + (width&0xff)%200
 		for _, l := range Render(text, Options{Width: width, Plain: true}) {
-			if w := Width(l); w > width && w > 12*2+8 && len([]rune(l)) > 1 { // marks of nested lists take their room
+			if w := Width(l); w > width && w > 12*2+8 && len([]rune(l)) > 1 { // the marks of nested lists add columns
 				t.Errorf("a line of %d columns in %d: %q", w, width, l)
 			}
 			for _, r := range l {

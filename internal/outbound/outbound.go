@@ -51,6 +51,8 @@ type Request struct {
 	Public  bool // refuse private addresses, even if URL contains one
 	// Why is the reason for Public in errors. If empty, it is that policy.urls.allow_private is false.
 	Why string
+	// Max bounds the response in bytes, after decompression. If 0, it is [MaxBody].
+	Max int
 }
 
 // Response is the response to a request.
@@ -172,12 +174,13 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 		return nil, failed(ctx, u, r.Method, sent.Load(), err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	most := cmp.Or(r.Max, MaxBody)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	switch {
 	case err != nil:
 		return nil, failed(ctx, u, r.Method, true, err)
-	case len(body) > MaxBody:
-		return nil, tenon.Errorf(tenon.CodeTooLarge, "the response of %s exceeds %d bytes", host(u), MaxBody)
+	case len(body) > most:
+		return nil, tenon.Errorf(tenon.CodeTooLarge, "the response of %s exceeds %d bytes", host(u), most)
 	}
 	return &Response{Status: resp.StatusCode, Text: resp.Status, Type: resp.Header.Get("Content-Type"), Body: body}, nil
 }

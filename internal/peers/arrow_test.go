@@ -36,7 +36,7 @@ func (p *peers) testArrow(t *testing.T) {
 	}
 
 	t.Run("read what tenon writes", func(t *testing.T) {
-		fixtures := absolute(t, "..", "..", "cmd", "tenon", "testdata", "accept")
+		fixtures := absolute(t, "..", "..", "internal", "cli", "testdata", "accept")
 		runFor(t, dir, nil, p.tenon, "tools", "list", "--out", "server.arrow", "--", p.tenon, "testserver", "--stdio",
 			"--tools", "2500")
 		files := []string{"server.arrow"}

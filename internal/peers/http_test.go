@@ -17,8 +17,9 @@ import (
 // apiToken is the token of the tenon serve under test.
 const apiToken = "referees-referees-referees"
 
-// misbehaving lists tools whose calls correctly end with 502 or wait for input. Schemathesis calls tools in
-// an order that depends on earlier results, and treats any 502 as a finding.
+// misbehaving lists tools whose calls correctly end with status 502 or wait for input. They are excluded from the
+// tested server: schemathesis calls tools in an order that depends on earlier results, and treats every 502 as a
+// finding.
 const misbehaving = `crash, fail_rpc, "ask*", need_url, sample, roots, mutate, slow`
 
 // testAPI tests tenon serve with other programs: OpenAI's SDK for Python, the parser of prometheus-client,

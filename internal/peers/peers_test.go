@@ -2,7 +2,7 @@
 // aimock as a real HTTP model with both wire formats, and servers in both protocol eras made with the
 // official SDKs for Go, Python and TypeScript and with mcp-go. Further peers are supergateway for WebSocket,
 // and pyarrow and npm's apache-arrow for tables. The clients of tenon serve are OpenAI's SDKs for Python
-// and Node, urllib3, prometheus-client and schemathesis.
+// and Node, the clients of the official SDKs for MCP and mcp-remote, urllib3, fetch-retry, prometheus-client and schemathesis.
 //
 //	tenon (built here) ──all transports──► server-everything, -filesystem, -memory, SDKs, mcp-go, supergateway
 //	                   ──recording proxy──► aimock
@@ -62,6 +62,7 @@ func TestPeers(t *testing.T) {
 	t.Run("API", p.testAPI)
 	t.Run("Retries", p.testRetries)
 	t.Run("ClientTools", p.testClientTools)
+	t.Run("GW-2_clients", p.testGatewayClients)
 }
 
 // server returns the command of a reference server without npx, which would add a process.

@@ -34,6 +34,7 @@ func (p *peers) testRetries(t *testing.T) {
 	python := []string{filepath.Join(filepath.Dir(p.modules), "python4", "bin", "python"),
 		absolute(t, "testdata", "clients.py")}
 	node := []string{p.node, absolute(t, "testdata", "openai.mjs"), p.bin(t, "openai", "index.mjs")}
+	fetchRetry := []string{p.node, absolute(t, "testdata", "fetchretry.mjs"), p.bin(t, "fetch-retry", "index.js")}
 	limit := map[string]any{"finish": "length", "text": "I count.\n\nI count.", "effects": 2.0}
 	failure := map[string]any{"status": 424.0, "effects": 1.0}
 	for name, tt := range map[string]struct {
@@ -43,6 +44,8 @@ func (p *peers) testRetries(t *testing.T) {
 		"RP-2_python":  {append(python, "retries"), map[string]any{"limit": limit, "failure": failure, "stream": failure}},
 		"RP-2_node":    {node, map[string]any{"limit": limit, "failure": failure, "stream": failure}},
 		"RP-2_urllib3": {append(python, "urllib3"), map[string]any{"chat": failure, "completions": failure}},
+		"RP-2_fetch_retry": {fetchRetry, map[string]any{"chat": failure, "failure": failure,
+			"limit": map[string]any{"status": 200.0, "finish": "length", "effects": 2.0}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command(tt.command[0], append(tt.command[1:], url, apiToken)...)

@@ -7,7 +7,7 @@
 // The picture of the workbench beside it comes from web/app/pictures. Both are committed, because a page on GitHub can
 // show neither a terminal nor a browser. The program is no part of the product; it imports only package internal/pty.
 //
-// TestPicture in cmd/tenon checks that the commands still print what the committed file shows.
+// TestPicture in internal/cli checks that the commands still print what the committed file shows.
 package main
 
 import (

@@ -15,7 +15,7 @@
 // that nobody can exchange the file between the check and the read. Windows keeps access
 // lists in place of modes; there only the size is checked.
 //
-// The package is below config and cmd/tenon, which name the file in their own errors.
+// The package is below config and internal/cli, which name the file in their own errors.
 package privatefile
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/tenonhq/tenon/internal/privatefile"
 )
 
-// TestRead holds which files are refused, by mode, owner, folder and link.
+// TestRead checks which files are refused because of their mode, owner, folder or links.
 func TestRead(t *testing.T) {
 	const secret = "a secret of the user"
 	root := os.Geteuid() == 0
@@ -23,7 +23,7 @@ func TestRead(t *testing.T) {
 		dirUID    int
 		link      bool
 		needRoot  bool
-		want      string // part of the error; "": read
+		want      string // part of the error; if empty, the file is read
 	}{
 		"only its owner":               {file: 0o600, dir: 0o700, uid: -1, dirUID: -1},
 		"only read":                    {file: 0o400, dir: 0o755, uid: -1, dirUID: -1},
@@ -81,7 +81,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadBounds holds that the size is bounded and that a folder is no file.
+// TestReadBounds checks that the size of a file is limited, and that a folder is refused.
 func TestReadBounds(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "token")

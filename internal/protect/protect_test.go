@@ -11,7 +11,8 @@ import (
 	"github.com/tenonhq/tenon/internal/protect"
 )
 
-// place is a home with a project in it: what New is given, and links that lead there.
+// place makes a home folder with a project, and links to tenon's files. It returns the home folder and the protected
+// paths.
 func place(t *testing.T) (dir string, p *protect.Paths) {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
@@ -53,7 +54,7 @@ func place(t *testing.T) (dir string, p *protect.Paths) {
 	})
 }
 
-// protectedNames are texts that lead to a file of tenon, in a project in the folder dir of home.
+// protectedNames are texts in arguments that lead to a file of tenon, in a project in the folder dir of home.
 func protectedNames(dir, home string) map[string]string {
 	return map[string]string{
 		"a name":                        "tenon.yaml",
@@ -121,7 +122,7 @@ func protectedNames(dir, home string) map[string]string {
 	}
 }
 
-// freeNames are texts that lead to no file of tenon.
+// freeNames are texts in arguments that lead to no file of tenon.
 func freeNames(dir string) map[string]string {
 	return map[string]string{
 		"nothing":                    "",
@@ -153,7 +154,7 @@ func freeNames(dir string) map[string]string {
 	}
 }
 
-// TestValue holds which values of calls lead to tenon's own files, and which do not.
+// TestValue checks which values in the arguments of calls lead to tenon's own files.
 func TestValue(t *testing.T) {
 	dir, p := place(t)
 	home := filepath.Dir(dir)
@@ -186,7 +187,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// TestFind holds how the command line of a server is taken apart.
+// TestFind checks which paths are found in the command line of a server.
 func TestFind(t *testing.T) {
 	dir, p := place(t)
 	for text, want := range map[string]bool{
@@ -219,8 +220,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// FuzzValue holds that no text panics, and that what is found for a path is found for the
-// path with a part that changes nothing.
+// FuzzValue checks that no text causes a panic, and that a path is also found if it is written with a superfluous part,
+// such as "./".
 func FuzzValue(f *testing.F) {
 	for _, s := range []string{"tenon.yaml", "../x/..", "file:///a?b#c", "%%2e", "~", "$HOME", "-c", "a=b,c:d;e", `\\?\c:\x`, "://", "@"} {
 		f.Add(s)
@@ -233,7 +234,7 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// BenchmarkJSON is the cost for a call with a few arguments, and for one with a long list.
+// BenchmarkJSON measures the check of a call with a few arguments, and of one with a long list.
 func BenchmarkJSON(b *testing.B) {
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "tenon.yaml"), nil, 0o600); err != nil {

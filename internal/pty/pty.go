@@ -6,7 +6,8 @@
 // lines, as far as tenon's output needs it: carriage returns, erased lines, a cursor that moves up.
 //
 // Session runs commands of a shell at such a terminal, one after the other, and types answers to their questions.
-// TestGuide in cmd/tenon runs the pages of docs/guide with it, and internal/pictures draws the terminal of README.md.
+// TestGuide in internal/cli runs the pages of docs/guide with it, and internal/pictures draws the terminal of
+// README.md.
 //
 // The package is not part of the product. Only Linux is supported; elsewhere Open returns errors.ErrUnsupported and
 // the caller skips its work.

@@ -17,6 +17,11 @@ type Rules struct {
 	Values     int  // maximum number of values, including members and elements; if 0, unlimited
 	UniqueKeys bool // refuse objects with duplicate keys; keys are decoded for this
 	UTF8       bool // refuse strings that are not UTF-8, which encoding/json would change
+	Number     int  // maximum length of a number in bytes; if 0, unlimited
+	// Surrogates replaces each escape of half a surrogate pair by \ufffd, which has as many bytes. The bytes of the
+	// value are changed in place, also if Check returns an error afterwards. Decoders in Go read both escapes as
+	// U+FFFD, and decoders in Python or Rust refuse the first one.
+	Surrogates bool
 }
 
 // SyntaxError reports the first violation of the grammar or of a rule.
@@ -31,6 +36,7 @@ const (
 	ReasonDeep      = "nested too deeply"
 	ReasonDuplicate = "duplicate key"
 	ReasonUTF8      = "invalid UTF-8"
+	ReasonNumber    = "number that is too long"
 )
 
 // Error returns the reason and the position.
@@ -61,7 +67,10 @@ func Twice(raw []byte) (key string, found bool) {
 }
 
 func check(raw []byte, r Rules, member func(key, value []byte)) error {
-	c := checker{b: raw, depth: r.Depth, left: r.Values, utf8: r.UTF8}
+	c := checker{b: raw, depth: r.Depth, left: r.Values, utf8: r.UTF8, longest: r.Number, pairs: r.Surrogates}
+	if r.Number <= 0 {
+		c.longest = len(raw)
+	}
 	if r.Depth <= 0 {
 		c.depth = defaultDepth
 	}
@@ -106,7 +115,10 @@ type checker struct {
 	depth int     // maximum nesting
 	left  int     // values that may follow
 	utf8  bool    // strings must be valid UTF-8
+	pairs bool    // replace escapes of half a surrogate pair
 	keys  *keySet // keys of the enclosing objects; nil if duplicates are allowed
+
+	longest int // maximum length of a number
 
 	at     int
 	reason string
@@ -310,10 +322,37 @@ func (c *checker) unicode(i int) int {
 			return c.fail(i, "bad escape")
 		}
 	}
+	if c.pairs && c.b[i+2]|0x20 == 'd' && c.b[i+3] >= '8' {
+		return c.surrogate(i)
+	}
 	return i + 6
 }
 
+// surrogate checks an escape of a surrogate. If the other half does not follow, it replaces the escape.
+func (c *checker) surrogate(i int) int {
+	if isHigh := c.b[i+3]|0x20 <= 'b'; isHigh && i+12 <= len(c.b) && c.b[i+6] == '\\' && c.b[i+7] == 'u' {
+		low := c.b[i+8]|0x20 == 'd' && c.b[i+9]|0x20 >= 'c' && c.b[i+9]|0x20 <= 'f'
+		if low && isHex(c.b[i+10]) && isHex(c.b[i+11]) {
+			return i + 12
+		}
+	}
+	copy(c.b[i+2:], "fffd")
+	return i + 6
+}
+
+func isHex(b byte) bool { return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'f' }
+
+// number checks the number at i.
 func (c *checker) number(i int) int {
+	end := c.grammar(i)
+	if end-i > c.longest {
+		return c.fail(i, ReasonNumber)
+	}
+	return end
+}
+
+// grammar checks the number at i without its length.
+func (c *checker) grammar(i int) int {
 	b := c.b
 	if b[i] == '-' {
 		i++

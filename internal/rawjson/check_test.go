@@ -13,13 +13,13 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// invalid are texts that are no JSON value.
+// invalid has texts that are not valid JSON.
 var invalid = []string{
 	`01`, `-`, `-01`, `1.`, `1e`, `1e+`, `+1`, `.5`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `{1:2}`, `tru`, `nul`, "\"\x01\"", `"\x"`, `"\u12g4"`,
 	`"\u12`, `"\`, `"`, `{} {}`, ``, ` `, `[`, `{"a":`, `{"a`, "\v1", `[1 2]`, `{"a":1 "b":2}`, "\xff", `[1}`, `'a'`, "\ufeff1",
 }
 
-// shape is what encoding/json finds in a value.
+// shape describes a value as encoding/json reads it: the number of values, the depth, and the first duplicate key.
 type shape struct {
 	values, nested int
 	twice          string // the first key that an object has twice
@@ -57,7 +57,7 @@ func (s *shape) read(t *testing.T, dec *json.Decoder, nested int) {
 	}
 }
 
-// FuzzCheck compares Check with encoding/json: validity, and on valid input each rule at its limit and one below.
+// FuzzCheck compares Check with encoding/json: first the validity, then each rule at its limit and just below.
 func FuzzCheck(f *testing.F) {
 	for _, s := range slices.Concat(valid, invalid, duplicates()) {
 		f.Add([]byte(s))
@@ -113,7 +113,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// duplicates are values with duplicate keys, and some that look so.
+// duplicates returns values with duplicate keys, and values that only seem to have some.
 func duplicates() []string {
 	many := []byte("{")
 	for i := range 200 {
@@ -126,7 +126,7 @@ func duplicates() []string {
 		string(many) + `"\u006b3":1}`, nested, `"a"`, "{\"\xff\":1,\"\xfe\":2}"}
 }
 
-// FuzzTwice is [FuzzCheck] with inputs of many keys.
+// FuzzTwice runs the checks of [FuzzCheck] on inputs with many keys.
 func FuzzTwice(f *testing.F) {
 	for _, s := range duplicates() {
 		f.Add([]byte(s))
@@ -180,8 +180,8 @@ func TestCheckPosition(t *testing.T) {
 	}
 }
 
-// TestAllocations checks that a check and a walk allocate nothing. The set of keys is left out: the race detector
-// makes its pool forget at random. BenchmarkTwice shows it.
+// TestAllocations checks that Check and a walk allocate nothing. It does not cover the set of keys, because the race
+// detector empties its pool at random; see BenchmarkTwice.
 func TestAllocations(t *testing.T) {
 	raw := []byte(`{"a":[1,{"b":"é\n` + strings.Repeat("x", 100) + `"}],"c":{` + strings.TrimSuffix(duplicates()[8][1:], "}") + `}}`)
 	rules := rawjson.Rules{UTF8: true}
@@ -198,5 +198,33 @@ func TestAllocations(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, walk); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestCheckForOthers checks the rules for decoders of other programs: long numbers, and halves of surrogate pairs.
+func TestCheckForOthers(t *testing.T) {
+	rules := rawjson.Rules{Number: 5, Surrogates: true}
+	for name, tt := range map[string]struct{ raw, want, reason string }{
+		"RP-18_number":      {`[12345,-1.25,1e+10]`, `[12345,-1.25,1e+10]`, ""},
+		"RP-18_long_number": {`{"a":123456}`, `{"a":123456}`, rawjson.ReasonNumber},
+		"RP-18_exponent":    {`[1.5e10]`, `[1.5e10]`, rawjson.ReasonNumber},
+		"RP-18_pair":        {`"\ud83d\uDE00"`, `"\ud83d\uDE00"`, ""},
+		"RP-18_high":        {`"a\ud83d"`, `"a\ufffd"`, ""},
+		"RP-18_high_text":   {`"\uD83Dx"`, `"\ufffdx"`, ""},
+		"RP-18_two_high":    {`"\ud83d\ud83d\ude00"`, `"\ufffd\ud83d\ude00"`, ""},
+		"RP-18_low":         {`{"\ude00":"\udfff\ue000\ud7ff"}`, `{"\ufffd":"\ufffd\ue000\ud7ff"}`, ""},
+		"RP-18_cut_off":     {`"\ud83d\u`, `"\ufffd\u`, "cut off"},
+		"RP-18_no_hex":      {`"\ud83d\udxyz"`, `"\ufffd\udxyz"`, "bad escape"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw := []byte(tt.raw)
+			reason := ""
+			if err, ok := rawjson.Check(raw, rules).(*rawjson.SyntaxError); ok {
+				reason = err.Reason
+			}
+			if string(raw) != tt.want || reason != tt.reason {
+				t.Errorf("%s, %q; want %s, %q", raw, reason, tt.want, tt.reason)
+			}
+		})
 	}
 }

@@ -77,7 +77,7 @@ func FuzzSorted(f *testing.F) {
 	})
 }
 
-// TestSortedTakes checks that typical definitions are written without decoding.
+// TestSortedTakes checks that typical definitions are written without encoding/json.
 func TestSortedTakes(t *testing.T) {
 	for i, s := range sortedSeeds {
 		_, ok := rawjson.AppendSorted(nil, []byte(s), isSet)

@@ -137,7 +137,7 @@ func Field(raw []byte, name string) []byte {
 
 // Text is a string somewhere in a JSON value: a key, or a value.
 type Text struct {
-	From, To int // from the opening quote to after the closing one
+	From, To int // offsets of the opening quote, and after the closing one
 	Depth    int // number of enclosing objects and arrays
 	Value    int // for a key, the offset of its member's value; otherwise -1
 }

@@ -25,7 +25,7 @@ import (
 	chat "github.com/tenonhq/tenon/model/openai"
 )
 
-// verdict is what one reader makes of a stream.
+// verdict is the content of a stream as decoded by tenon or by an SDK.
 type verdict struct {
 	Text          string
 	Calls         []string // name and arguments as compact JSON
@@ -48,7 +48,7 @@ func call(name, args string) string {
 	if d.Decode(&v) != nil {
 		return name + " INVALID " + args
 	}
-	e := json.NewEncoder(&flat) // sorts the keys: one SDK decodes arguments into a map
+	e := json.NewEncoder(&flat) // sorts the keys, because one SDK decodes arguments into a map
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v) // it came out of JSON
 	return name + strings.TrimSpace(flat.String())
@@ -94,7 +94,7 @@ func tenons(t *testing.T, r recorded) (verdict, error) {
 	return v, nil
 }
 
-// noPiece is what is said of a piece that an SDK does not add to the rest.
+// noPiece is the result for a piece of a stream that an SDK cannot add to the preceding pieces.
 const noPiece = "the SDK cannot add a piece"
 
 func theirs(ctx context.Context, r recorded) (verdict, error) {
@@ -147,7 +147,7 @@ func completions(ctx context.Context, r recorded) (verdict, error) {
 	if a.Usage.TotalTokens > 0 {
 		v.Input, v.Output = a.Usage.PromptTokens, a.Usage.CompletionTokens
 		if n := a.Usage.CompletionTokensDetails.ReasoningTokens; a.Usage.TotalTokens == v.Input+v.Output+n {
-			v.Output += n // xAI counts reasoning beside the completion
+			v.Output += n // xAI does not count reasoning as part of the completion
 		}
 	}
 	if len(a.Choices) > 0 {
@@ -174,8 +174,12 @@ func openAIs(ctx context.Context, r recorded) (verdict, error) {
 		case "response.refusal.delta":
 			v.Text += e.Delta
 		case "response.output_item.done":
-			if e.Item.Type == "function_call" {
+			switch e.Item.Type {
+			case "function_call":
 				v.Calls = append(v.Calls, call(e.Item.Name, e.Item.AsFunctionCall().Arguments))
+			case "mcp_approval_request": // tenon makes such a request a call of the connector
+				r := e.Item.AsMcpApprovalRequest()
+				v.Calls = append(v.Calls, call(r.ServerLabel+"__"+r.Name, r.Arguments))
 			}
 		case "response.failed", "error":
 			return v, fmt.Errorf("the provider failed")
@@ -231,8 +235,8 @@ func googles(ctx context.Context, r recorded) (verdict, error) {
 	return v, nil
 }
 
-// TestReferees: for every recorded stream the official SDK of its wire and our adapter
-// come to the same.
+// TestReferees decodes every recorded stream with tenon's adapter and with the official SDK of its wire format. The
+// results must be the same.
 func TestReferees(t *testing.T) {
 	same, excused := map[string]int{}, map[string]int{}
 	for _, r := range recordings(t) {
@@ -261,7 +265,7 @@ func TestReferees(t *testing.T) {
 	}
 }
 
-// excuse says why a referee's reading may differ from ours, "" where it may not.
+// excuse returns the reason why the result of an SDK may differ from tenon's result, or "" if it must not.
 func excuse(r recorded, a, b verdict, aerr, berr error) string {
 	if aerr != nil {
 		return ""

@@ -16,8 +16,8 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// TestOpenAIClient has OpenAI's own SDK talk to a tenon serve: its models, a whole
-// answer, a stream with the usage of its own model call, a call that waits for an approval and goes on, and errors.
+// TestOpenAIClient sends requests to tenon serve with OpenAI's own SDK: for the list of models, for a whole answer, for
+// a stream with usage, for a call that waits for an approval, and requests that are errors.
 func TestOpenAIClient(t *testing.T) {
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "tenon")
@@ -102,7 +102,7 @@ func serveTenon(t *testing.T, bin, dir string) (url, token string) {
 			break
 		}
 	}
-	go func() { // so that it never waits for its reader
+	go func() { // drains the output, so that tenon never waits for its reader
 		for lines := bufio.NewScanner(log); lines.Scan(); {
 		}
 	}()

@@ -41,7 +41,7 @@ var folders = []struct {
 	{regexp.MustCompile(`^vercel-ai/google/`), "gemini"},
 }
 
-// recordings reads all streams of the four wires.
+// recordings reads all recorded streams of the four wire formats.
 func recordings(t *testing.T) []recorded {
 	t.Helper()
 	if _, err := os.Stat(streams); err != nil {
@@ -107,7 +107,7 @@ func tapes(t *testing.T, name string, data []byte) []recorded {
 	return out
 }
 
-// chunks makes streams of a file with a payload a line; some hold several answers.
+// chunks makes streams of a file with one payload in each line. Some files contain several answers.
 func chunks(name, wire, data string) []recorded {
 	var out []recorded
 	var b bytes.Buffer
@@ -123,7 +123,7 @@ func chunks(name, wire, data string) []recorded {
 	}
 	for _, line := range strings.Split(strings.TrimRight(data, "\n"), "\n") {
 		var e struct{ Type string }
-		_ = json.Unmarshal([]byte(line), &e) // a line that is no JSON has no type
+		_ = json.Unmarshal([]byte(line), &e) // a line that is not JSON has no type
 		if wire == "anthropic" || wire == "responses" {
 			b.WriteString("event: " + e.Type + "\n")
 		}

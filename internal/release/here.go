@@ -2,59 +2,95 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// buildFlags are the build flags. TestREL_buildFlags checks that .goreleaser.yaml has the same flags.
+// buildFlags are the build flags. The toolchain writes version, revision and time from the tag and the commit:
+// internal/cli/version.go.
 var buildFlags = []string{"-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid="}
 
-// writeHere writes a release of the commit of the checkout root, for this platform, into a new folder: bin, the
-// archive with its checksum, and the packages of npm, PyPI and MCP clients. It builds a
-// clone, next to the folder with -clone in its name, so that files outside the commit change nothing. Only the system
-// packages and manifests that goreleaser makes are missing.
-func writeHere(ctx context.Context, root, version, to string) error {
-	version, err := plainVersion(version)
+// build describes a release that is made of the commit of a checkout.
+type build struct {
+	root      string // the checkout
+	version   string // 1.2.3, with or without v
+	to        string // a new folder
+	nfpm      string // program that makes packages of Linux distributions; without it there are none
+	sign      string // program that signs and notarizes a binary of macOS, which is its argument; may be empty
+	platforms []platform
+}
+
+// write makes the release: bin, the archives, the packages of distributions, npm, PyPI and MCP clients, the images, the
+// bills of materials, the manifests of package managers, and the checksums of what is downloaded. It builds a clone,
+// next to the folder with -clone in its name, so that files outside the commit change nothing.
+func (b build) write(ctx context.Context) error {
+	version, err := plainVersion(b.version)
 	if err != nil {
 		return err
 	}
-	here, clone := platform{runtime.GOOS, runtime.GOARCH}, to+"-clone"
-	if _, err := output(ctx, root, "git", "clone", "-q", "--shared", ".", clone); err != nil {
+	clone := b.to + "-clone"
+	if _, err := output(ctx, b.root, "git", "clone", "-q", "--shared", ".", clone); err != nil {
 		return err
 	}
 	made, err := commitTime(ctx, clone)
 	if err != nil {
 		return err
 	}
-	binary := filepath.Join(to, "bin", here.String(), here.binary())
-	if err := buildBinary(ctx, clone, binary); err != nil {
-		return err
+	p := packaging{version: version, dist: filepath.Join(b.to, "bin"), to: b.to, made: made, root: clone}
+	linux := false
+	for _, pl := range b.platforms {
+		if err := buildBinary(ctx, clone, pl, filepath.Join(p.dist, pl.String(), pl.binary())); err != nil {
+			return err
+		}
+		if pl.os == "darwin" && b.sign != "" { // before it is packed
+			if _, err := output(ctx, "", b.sign, filepath.Join(p.dist, pl.String(), pl.binary())); err != nil {
+				return err
+			}
+		}
+		linux = linux || pl.os == "linux"
 	}
-	p := packaging{version: version, dist: filepath.Join(to, "bin"), made: made}
 	writers := map[string]func(packaging) error{"npm": writeNPM, "pypi": writeWheels, "mcp": writeMCP,
 		"sbom": writeSBOM}
-	if here.os == "linux" {
+	if linux {
 		writers["image"] = writeImage
 	}
 	for folder, write := range writers {
-		p.to = filepath.Join(to, folder)
-		if err := write(p); err != nil {
+		in := p
+		in.to = filepath.Join(b.to, folder)
+		if err := write(in); err != nil {
 			return err
 		}
 	}
-	// The notices of the workbench's packages are in node_modules. A clone has no such folder.
-	if err := writeFilesOf(ctx, binary, root, filepath.Join(to, "files")); err != nil {
+	// The program of this machine prints its pages. The notices of the workbench's packages are in node_modules, which
+	// a clone does not have.
+	files := filepath.Join(b.to, "files")
+	runs := filepath.Join(p.dist, here().String(), here().binary())
+	if _, err := os.Stat(runs); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the platforms have to contain %s, whose binary prints the manual pages", here())
+	}
+	if err := writeFilesOf(ctx, runs, b.root, files); err != nil {
 		return err
 	}
-	p.to = to
-	return p.archive(here, clone, filepath.Join(to, "files"))
+	for _, pl := range b.platforms {
+		if err := p.archive(pl, clone, files); err != nil {
+			return err
+		}
+		if pl.os == "linux" && b.nfpm != "" {
+			if err := p.distributions(ctx, b.nfpm, pl, clone, files, formats...); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.checksums(clone); err != nil || len(b.platforms) < len(platforms) {
+		return err
+	}
+	return p.manifests(b.sign != "")
 }
 
 // commitTime returns the time of the last commit of a checkout.
@@ -70,61 +106,18 @@ func commitTime(ctx context.Context, root string) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// buildBinary builds tenon from a checkout for this platform, as goreleaser does.
-func buildBinary(ctx context.Context, root, to string) error {
+// buildBinary builds tenon from a checkout for a platform.
+func buildBinary(ctx context.Context, root string, pl platform, to string) error {
 	to, err := filepath.Abs(to)
 	if err != nil {
 		return err
 	}
 	args := append(append([]string{"build"}, buildFlags...), "-o", to, "./cmd/tenon")
-	build := exec.CommandContext(ctx, "go", args...)
-	build.Dir, build.Stderr = root, os.Stderr
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("go build ./cmd/tenon: %w", err)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Stderr = root, os.Stderr
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+pl.os, "GOARCH="+pl.arch)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go build ./cmd/tenon for %s: %w", pl, err)
 	}
 	return nil
-}
-
-// archive packs the binary of a platform, files of a checkout, and the folder that writeFiles wrote. It also writes the
-// checksum of the archive.
-func (p packaging) archive(pl platform, root, files string) error {
-	entries := []entry{}
-	add := func(name, path string, mode int64) error {
-		text, err := os.ReadFile(path)
-		entries = append(entries, entry{name, text, mode})
-		return err
-	}
-	if err := add(pl.binary(), filepath.Join(p.dist, pl.String(), pl.binary()), 0o755); err != nil {
-		return err
-	}
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "packaging/tenon.service",
-		"packaging/tenon.socket"} {
-		if err := add(filepath.Base(name), filepath.Join(root, filepath.FromSlash(name)), 0o644); err != nil {
-			return err
-		}
-	}
-	err := filepath.WalkDir(files, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(files, path)
-		if err != nil {
-			return err
-		}
-		return add(filepath.ToSlash(name), path, 0o644)
-	})
-	if err != nil {
-		return err
-	}
-	packed, err := p.tarball("", entries)
-	if err != nil {
-		return err
-	}
-	name := "tenon_" + p.version + "_" + pl.String() + ".tar.gz"
-	if err := writeFile(filepath.Join(p.to, name), packed); err != nil {
-		return err
-	}
-	sum := fmt.Sprintf("%x  %s\n", sha256.Sum256(packed), name)
-	return writeFile(filepath.Join(p.to, "checksums.txt"), []byte(sum))
 }

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// TestReleaseImage unpacks the image of this platform and has tenon serve run in its root, as the user of the image,
-// with the configuration of deploy. Without root it runs outside of the root, as this user.
+// TestReleaseImage unpacks the container image of this platform. It runs tenon serve with the image's root folder, user
+// and configuration. If the test itself does not run as root, it runs tenon serve as the current user, without changing
+// the root folder.
 func TestReleaseImage(t *testing.T) {
 	dir := released(t)
 	i, ok := readImages(t, filepath.Join(dir, "image"))["linux_"+runtime.GOARCH]

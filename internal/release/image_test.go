@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// imageConfig is the part of an image's configuration that a test reads.
+// imageConfig is the part of an image's configuration that the tests read.
 type imageConfig struct {
 	OS, Architecture string
 	Config           struct {
@@ -30,13 +30,13 @@ type imageConfig struct {
 	}
 }
 
-// image is one image of a layout.
+// image is one image of an OCI layout.
 type image struct {
 	config imageConfig
 	layer  []byte // plain tar
 }
 
-// blobText reads a blob and compares it with its descriptor.
+// blobText reads a blob and checks its size and digest.
 func blobText(t *testing.T, dir string, d descriptor) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "blobs", strings.ReplaceAll(d.Digest, ":", "/")))
@@ -49,7 +49,7 @@ func blobText(t *testing.T, dir string, d descriptor) []byte {
 	return text
 }
 
-// readImages reads a layout: every blob is reached, and has its digest.
+// readImages reads an OCI layout. It checks that every blob is referenced and has the right digest.
 func readImages(t *testing.T, dir string) map[string]image {
 	t.Helper()
 	into := func(text []byte, v any) {
@@ -93,7 +93,8 @@ func readImages(t *testing.T, dir string) map[string]image {
 	return images
 }
 
-// TestREL_image writes a layout twice: the same bytes, one image for each platform of Linux, without root.
+// TestREL_image writes an OCI layout twice. Both times the bytes are the same, and there is one image for each Linux
+// platform. It needs no root rights.
 func TestREL_image(t *testing.T) {
 	if _, err := authorities(); err != nil {
 		t.Skip(err)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,10 +12,10 @@ import (
 	"testing"
 )
 
-// maxBinary bounds the size of a stripped binary, in bytes.
+// maxBinary is the largest permitted size of a stripped binary, in bytes.
 const maxBinary = 55_000_000
 
-// released returns the folder with a release, which make release-dry-run made.
+// released returns the folder with the release that make release-dry-run has made.
 func released(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("TENON_RELEASE")
@@ -23,7 +25,7 @@ func released(t *testing.T) string {
 	return dir
 }
 
-// needs fails if a program is missing: a release that was not installed was not tried.
+// needs fails the test if a program is missing. Skipping would hide that the release was not installed.
 func needs(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -41,7 +43,7 @@ func the(t *testing.T, pattern ...string) string {
 	return found[0]
 }
 
-// command runs a program in a folder with nothing of this user's environment but PATH.
+// command runs a program in a folder. Of the user's environment it keeps only PATH.
 func command(t *testing.T, dir, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -54,7 +56,7 @@ func command(t *testing.T, dir, program string, args ...string) string {
 	return string(out)
 }
 
-// wantWorks has a tenon say what it is and answer a question in an empty HOME.
+// wantWorks checks that an installed tenon prints its version and answers a question in an empty HOME.
 func wantWorks(t *testing.T, tenon string) {
 	t.Helper()
 	home := t.TempDir()
@@ -93,28 +95,67 @@ func TestReleaseBinaries(t *testing.T) {
 	}
 }
 
-// TestReleaseReproducible builds the commit once more, in another folder, and compares the bytes.
+// TestReleaseReproducible builds the release of this platform once more, in another folder, and compares all bytes. If
+// the release has another platform, its archive is made again, too.
 func TestReleaseReproducible(t *testing.T) {
 	dir := released(t)
-	clone := filepath.Join(t.TempDir(), "another place")
-	command(t, t.TempDir(), "git", "clone", "-q", dir+"-clone", clone)
-	if err := buildBinary(t.Context(), clone, filepath.Join(clone, "again")); err != nil {
+	root := filepath.Join(t.TempDir(), "another place")
+	command(t, t.TempDir(), "git", "clone", "-q", dir+"-clone", filepath.Join(root, "tree"))
+	again := filepath.Join(root, "release")
+	archive := the(t, dir, "tenon_*_"+here().String()+".tar.gz")
+	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(archive), "tenon_"), "_"+here().String()+".tar.gz")
+	if err := os.MkdirAll(filepath.Join(root, "tree/web/app"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	first, err := os.ReadFile(filepath.Join(dir, "bin", runtime.GOOS+"_"+runtime.GOARCH, "tenon"))
+	modules, err := filepath.Abs("../../web/app/node_modules")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := os.ReadFile(filepath.Join(clone, "again"))
-	if err != nil {
+	if err := os.Symlink(modules, filepath.Join(root, "tree/web/app/node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	if string(first) != string(again) {
-		t.Errorf("two builds of one commit differ: %d and %d bytes", len(first), len(again))
+	b := build{root: filepath.Join(root, "tree"), version: version, to: again, nfpm: os.Getenv("TENON_NFPM"),
+		platforms: []platform{here()}}
+	for _, p := range []platform{{"windows", "amd64"}, {"darwin", "arm64"}} { // a zip file, and one more tarball
+		if _, err := os.Stat(filepath.Join(dir, "bin", p.String())); err == nil {
+			b.platforms = append(b.platforms, p)
+		}
 	}
+	if err := b.write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	err = filepath.WalkDir(again, func(path string, d os.DirEntry, err error) error {
+		name, relErr := filepath.Rel(again, path)
+		if err != nil || relErr != nil || d.IsDir() || name == "checksums.txt" || partial(name, b.platforms) {
+			return errors.Join(err, relErr)
+		}
+		second, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if first, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(first, second) {
+			t.Errorf("%s differs between two builds of one commit: %v", name, err)
+		}
+		compared++
+		return nil
+	})
+	if err != nil || compared < 10 {
+		t.Errorf("%d files compared, %v", compared, err)
+	}
+	t.Logf("%d files of %v are the same bytes", compared, b.platforms)
 }
 
-// TestReleaseArchive checks the checksums as a user does, and uses what is in the archive.
+// partial reports that a file names all platforms of a release, and so differs in a release of fewer.
+func partial(name string, built []platform) bool {
+	if len(built) == 1 && os.Getenv("TENON_RELEASE_ALL") == "" {
+		return false
+	}
+	return strings.HasPrefix(name, "image") || strings.HasPrefix(filepath.Base(name), "tenon-") &&
+		strings.HasSuffix(name, ".tgz") || filepath.Base(name) == "server.json"
+}
+
+// TestReleaseArchive verifies the checksums as a user does, and runs the program in the archive.
 func TestReleaseArchive(t *testing.T) {
 	dir := released(t)
 	command(t, dir, "sha256sum", "--check", "--quiet", "checksums.txt")
@@ -129,73 +170,6 @@ func TestReleaseArchive(t *testing.T) {
 	wantWorks(t, filepath.Join(to, "tenon"))
 }
 
-// TestReleaseDeb installs the package into an empty root, changes its configuration, installs it once more as an
-// upgrade does, removes it and purges it.
-func TestReleaseDeb(t *testing.T) {
-	dir := released(t)
-	if _, err := exec.LookPath("dpkg"); err != nil || os.Getuid() != 0 {
-		t.Skip("needs dpkg and root")
-	}
-	deb, root := the(t, dir, "tenon_*_"+runtime.GOARCH+".deb"), t.TempDir()
-	for _, name := range []string{"updates", "info", "triggers"} {
-		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"status", "available"} {
-		if err := writeFile(filepath.Join(root, "var/lib/dpkg", name), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// The scripts run with this system's shell. systemd does not run where tests run: TestScripts.
-	dpkg := func(args ...string) string {
-		return command(t, root, "dpkg", append([]string{"--root=" + root, "--force-script-chrootless",
-			"--force-confold", "--log=" + filepath.Join(root, "dpkg.log")}, args...)...)
-	}
-	data := filepath.Join(root, "var/lib/private/tenon/store/tenon.db")
-	if err := writeFile(data, []byte("runs")); err != nil {
-		t.Fatal(err)
-	}
-	dpkg("--install", deb)
-	for _, name := range []string{"usr/lib/systemd/system/tenon.service", "usr/lib/systemd/system/tenon.socket",
-		"usr/share/man/man1/tenon.1.gz",
-		"usr/share/bash-completion/completions/tenon", "usr/share/doc/tenon/copyright", "etc/tenon/tenon.yaml"} {
-		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
-			t.Error(err)
-		}
-	}
-	tenon := filepath.Join(root, "usr/bin/tenon")
-	wantWorks(t, tenon)
-	file := filepath.Join(root, "etc/tenon/tenon.yaml")
-	command(t, root, tenon, "config", "validate", "-c", file)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := string(text) + "# of the operator\n"
-	if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	dpkg("--install", deb)
-	dpkg("--remove", "tenon")
-	if got, err := os.ReadFile(file); err != nil || string(got) != changed {
-		t.Errorf("an upgrade or a removal changed the operator's file: %v\n%s", err, got)
-	}
-	if _, err := os.Stat(tenon); !os.IsNotExist(err) {
-		t.Errorf("the binary is still there: %v", err)
-	}
-	if _, err := os.Stat(data); err != nil {
-		t.Errorf("a removal takes the store away: %v", err)
-	}
-	dpkg("--purge", "tenon")
-	if _, err := os.Stat(filepath.Dir(filepath.Dir(data))); !os.IsNotExist(err) {
-		t.Errorf("a purge leaves the store: %v", err)
-	}
-	if _, err := os.Stat(filepath.Dir(file)); !os.IsNotExist(err) {
-		t.Errorf("a purge leaves /etc/tenon: %v", err)
-	}
-}
-
 // TestReleaseWheel installs the wheel of this platform from the folder of the release into a new environment.
 func TestReleaseWheel(t *testing.T) {
 	dir := released(t)
@@ -208,7 +182,7 @@ func TestReleaseWheel(t *testing.T) {
 	wantWorks(t, filepath.Join(env, "bin", "tenon"))
 }
 
-// TestReleaseNPM installs the packages of this platform from the folder of the release into an empty folder.
+// TestReleaseNPM installs this platform's npm packages from the folder of the release into an empty folder.
 func TestReleaseNPM(t *testing.T) {
 	dir := released(t)
 	needs(t, "npm")
@@ -218,7 +192,8 @@ func TestReleaseNPM(t *testing.T) {
 	wantWorks(t, filepath.Join(to, "node_modules", ".bin", "tenon"))
 }
 
-// TestReleaseSBOM compares the bill of materials with what the go command says about the binary.
+// TestReleaseSBOM compares the bill of materials with what the go command says about the binary, and with what npm
+// installed for the workbench.
 func TestReleaseSBOM(t *testing.T) {
 	dir, here := released(t), runtime.GOOS+"_"+runtime.GOARCH
 	text, err := os.ReadFile(the(t, dir, "sbom", "tenon_*_"+here+".cdx.json"))
@@ -246,12 +221,21 @@ func TestReleaseSBOM(t *testing.T) {
 			}
 		}
 	}
-	if modules < 10 || len(got) != modules {
-		t.Errorf("%d components for %d modules", len(got), modules)
+	web, err := webPackages("../../web/app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range web {
+		if !got[p.name+" "+p.version] {
+			t.Errorf("no component for %s %s", p.name, p.version)
+		}
+	}
+	if modules < 10 || len(web) < 10 || len(got) != modules+len(web) {
+		t.Errorf("%d components for %d modules and %d packages of npm", len(got), modules, len(web))
 	}
 }
 
-// TestReleaseMCPB unpacks the bundle of this platform and has its gateway answer a client.
+// TestReleaseMCPB unpacks this platform's MCP bundle and checks that its gateway answers a client.
 func TestReleaseMCPB(t *testing.T) {
 	dir := released(t)
 	unpackedTo := unpacked(t, the(t, dir, "mcp", "tenon_*_"+runtime.GOOS+"_"+runtime.GOARCH+".mcpb"))
@@ -269,7 +253,8 @@ func TestReleaseMCPB(t *testing.T) {
 	}
 }
 
-// TestReleaseInstallScript signs the release's checksums and installs it with install.sh from a server on this machine.
+// TestReleaseInstallScript signs the checksums of the release, and installs the release with install.sh from a local
+// server.
 func TestReleaseInstallScript(t *testing.T) {
 	dir := released(t)
 	i := newInstalled(t)

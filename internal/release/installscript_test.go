@@ -16,12 +16,12 @@ import (
 	"testing"
 )
 
-// installed runs packaging/install.sh in an empty HOME against a server of releases.
+// installed runs packaging/install.sh in an empty HOME against a local server with releases.
 type installed struct {
 	t          *testing.T
 	home, keys string // folders
 	version    string
-	files      map[string]string // of the release, by their names
+	files      map[string]string // files of the release, by name
 	script     string
 	env        []string
 }
@@ -65,7 +65,7 @@ func (i *installed) archive() string {
 	return "tenon_1.2.3_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
 }
 
-// sign makes a key, signs the checksums with it as .goreleaser.yaml does, and writes the file of signers.
+// sign makes a key, signs the checksums with it as a release does, and writes the file of signers.
 func (i *installed) sign() {
 	i.t.Helper()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
@@ -75,7 +75,7 @@ func (i *installed) sign() {
 	i.env = []string{"TENON_SIGNERS=" + filepath.Join(i.keys, "signers")}
 }
 
-// signed makes a key in a folder, with the file of signers, and returns the signature of a text.
+// signed generates a key in a folder, writes the file of allowed signers, and returns the signature of a text.
 func signed(t *testing.T, dir string, text []byte) []byte {
 	t.Helper()
 	key, file := filepath.Join(dir, "key"), filepath.Join(dir, "checksums.txt")
@@ -99,7 +99,7 @@ func signed(t *testing.T, dir string, text []byte) []byte {
 	return b
 }
 
-// run serves the files and runs the script, as a pipe into sh does.
+// run serves the files and pipes the script into sh, as users do.
 func (i *installed) run(args ...string) (string, error) {
 	i.t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +127,7 @@ func (i *installed) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestREL_installScript installs a release that is whole, and refuses each that is not.
+// TestREL_installScript installs a complete release, and checks that damaged or incomplete ones are refused.
 func TestREL_installScript(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -180,7 +180,7 @@ func TestREL_installScript(t *testing.T) {
 	}
 }
 
-// TestREL_installScriptTools runs the script with other tools than curl and sha256sum, which a system may not have.
+// TestREL_installScriptTools runs the script with alternatives to curl and sha256sum, which a system may not have.
 func TestREL_installScriptTools(t *testing.T) {
 	for _, without := range [][]string{{"curl"}, {"sha256sum", "shasum"}, {"curl", "wget"}} {
 		t.Run(strings.Join(without, "_"), func(t *testing.T) {

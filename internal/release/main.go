@@ -1,4 +1,9 @@
-// Command release makes manual pages, completions, notices and packages of a release: make release-dry-run.
+// Command release makes a release: make release-dry-run.
+//
+//	release all VERSION FOLDER                       everything, of the commit at hand and for all platforms
+//	release here VERSION FOLDER [GOOS_GOARCH...]     the same for this platform and more
+//
+// The parts, for trying one of them:
 //
 //	release files FOLDER                     manual pages, completions, notices of licences
 //	release npm VERSION DIST FOLDER          packages of npm, one for each platform and one that selects it
@@ -6,11 +11,11 @@
 //	release mcp VERSION DIST FOLDER          bundles for MCP clients (.mcpb), server.json of MCP's registry
 //	release image VERSION DIST FOLDER        images of Linux as an OCI layout
 //	release sbom VERSION DIST FOLDER         bills of materials in CycloneDX
-//	release here VERSION FOLDER              all of these and an archive, of the commit at hand and for this platform
 //
 // files runs tenon, whose help is the source of all pages, and asks the Go toolchain which modules are linked. The
-// others put the binaries in DIST, as goreleaser or go build wrote them (DIST/GOOS_GOARCH/tenon), into packages that
-// download nothing when they are installed.
+// others put the binaries in DIST (DIST/GOOS_GOARCH/tenon) into packages that download nothing when they are installed.
+// Before the verb, -nfpm PROGRAM names the program that makes packages of Linux distributions; without it there are
+// none. -sign PROGRAM signs and notarizes each binary of macOS: packaging/scripts/notarize.sh.
 //
 // All outputs are functions of their inputs: entries of archives are sorted, and their time is SOURCE_DATE_EPOCH or,
 // without it, 1980-01-01. TestReproducible builds everything twice and compares the bytes.
@@ -21,9 +26,12 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -42,11 +50,24 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	nfpm := flags.String("nfpm", "", "program that makes packages of Linux distributions")
+	sign := flags.String("sign", "", "program that signs and notarizes a binary of macOS")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	args = flags.Args()
 	switch {
 	case len(args) == 2 && args[0] == "files":
 		return writeFiles(ctx, ".", args[1])
-	case len(args) == 3 && args[0] == "here":
-		return writeHere(ctx, ".", args[1], args[2])
+	case len(args) >= 3 && args[0] == "here":
+		some, err := somePlatforms(args[3:])
+		if err != nil {
+			return err
+		}
+		return build{".", args[1], args[2], *nfpm, *sign, some}.write(ctx)
+	case len(args) == 3 && args[0] == "all":
+		return build{".", args[1], args[2], *nfpm, *sign, platforms}.write(ctx)
 	case len(args) == 4 && args[0] == "npm":
 		return writeNPM(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	case len(args) == 4 && args[0] == "wheels":
@@ -58,8 +79,8 @@ func run(ctx context.Context, args []string) error {
 	case len(args) == 4 && args[0] == "image":
 		return writeImage(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	}
-	return errors.New("want: files FOLDER, here VERSION FOLDER, or npm, wheels, mcp, image or sbom with VERSION DIST " +
-		"FOLDER")
+	return errors.New("want: files FOLDER, here or all with VERSION FOLDER, or npm, wheels, mcp, image or sbom with " +
+		"VERSION DIST FOLDER")
 }
 
 // sourceDate returns the time of all files in archives (https://reproducible-builds.org/specs/source-date-epoch/). A
@@ -87,6 +108,24 @@ var platforms = []platform{
 	{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"},
 	{"windows", "amd64"}, {"windows", "arm64"},
 }
+
+// somePlatforms returns this platform, and the platforms with the names GOOS_GOARCH.
+func somePlatforms(names []string) ([]platform, error) {
+	some := []platform{here()}
+	for _, name := range names {
+		at := slices.IndexFunc(platforms, func(p platform) bool { return p.String() == name })
+		if at < 0 {
+			return nil, fmt.Errorf("there are no releases for %q", name)
+		}
+		if !slices.Contains(some, platforms[at]) {
+			some = append(some, platforms[at])
+		}
+	}
+	return some, nil
+}
+
+// here returns the platform of this machine.
+func here() platform { return platform{runtime.GOOS, runtime.GOARCH} }
 
 func (p platform) binary() string {
 	if p.os == "windows" {

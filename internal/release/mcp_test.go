@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// unpacked unpacks a zip archive into a new folder, with the modes of its files.
+// unpacked unpacks a zip archive into a new folder and keeps the file modes.
 func unpacked(t *testing.T, file string) string {
 	t.Helper()
 	z, err := zip.OpenReader(file)
@@ -45,7 +45,7 @@ func unpacked(t *testing.T, file string) string {
 	return dir
 }
 
-// manifest is the part of a bundle's manifest that a client starts the server with.
+// manifest is the part of a bundle's manifest with which a client starts the server.
 type manifest struct {
 	Version string
 	Server  struct {
@@ -59,7 +59,7 @@ type manifest struct {
 	Compatibility struct{ Platforms []string }
 }
 
-// bundleCommand returns the command of an unpacked bundle as a client starts it.
+// bundleCommand returns the command with which a client starts an unpacked bundle.
 func bundleCommand(t *testing.T, dir, config string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
@@ -83,7 +83,7 @@ func bundleCommand(t *testing.T, dir, config string) []string {
 	return words
 }
 
-// TestREL_mcpb unpacks the bundle of this platform and starts what its manifest says.
+// TestREL_mcpb unpacks this platform's MCP bundle and runs the command of its manifest.
 func TestREL_mcpb(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs sh")
@@ -100,8 +100,8 @@ func TestREL_mcpb(t *testing.T) {
 	}
 }
 
-// TestREL_serverJSON checks server.json as the registry does: the name is the packages', versions are exact, texts have
-// at most 100 characters, and each bundle has its checksum.
+// TestREL_serverJSON checks server.json as the MCP registry does: the name is the same as in the packages, versions are
+// exact, texts have at most 100 characters, and each bundle has a checksum.
 func TestREL_serverJSON(t *testing.T) {
 	p := packaging{version: "v1.2.3-rc.1", dist: fakeDist(t), to: t.TempDir()}
 	for _, write := range []func(packaging) error{writeMCP, writeNPM, writeWheels} {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -102,44 +101,6 @@ func modules(ctx context.Context, root string) ([]part, error) {
 				found[m.Path] = part{name: m.Path, version: m.Version, dir: m.Dir}
 			}
 		}
-	}
-	return slices.Collect(maps.Values(found)), nil
-}
-
-// webPackages returns the npm packages that the workbench may contain: the dependencies in its package.json, and their
-// dependencies.
-func webPackages(app string) ([]part, error) {
-	type manifest struct {
-		Version      string            `json:"version"`
-		Dependencies map[string]string `json:"dependencies"`
-	}
-	read := func(dir string) (m manifest, err error) {
-		text, err := os.ReadFile(filepath.Join(dir, "package.json"))
-		if errors.Is(err, fs.ErrNotExist) {
-			return m, fmt.Errorf("%s is not installed; run make install", dir)
-		}
-		if err != nil {
-			return m, err
-		}
-		return m, json.Unmarshal(text, &m)
-	}
-	top, err := read(app)
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]part{}
-	for waiting := slices.Sorted(maps.Keys(top.Dependencies)); len(waiting) > 0; waiting = waiting[1:] {
-		name := waiting[0]
-		if _, ok := found[name]; ok {
-			continue
-		}
-		dir := filepath.Join(app, "node_modules", filepath.FromSlash(name))
-		m, err := read(dir)
-		if err != nil {
-			return nil, err
-		}
-		found[name] = part{name: name, version: m.Version, dir: dir}
-		waiting = append(waiting, slices.Sorted(maps.Keys(m.Dependencies))...)
 	}
 	return slices.Collect(maps.Values(found)), nil
 }

@@ -19,6 +19,7 @@ type packaging struct {
 	dist    string // folder that contains GOOS_GOARCH/tenon
 	to      string // folder of the packages
 	made    time.Time
+	root    string // the checkout; if empty, the current folder
 }
 
 // The texts that all packages contain.

@@ -26,7 +26,7 @@ type bomMetadata struct {
 	Component component `json:"component"`
 }
 
-// component is a module, or Go's standard library.
+// component is a module, Go's standard library, or a package of npm.
 type component struct {
 	Type       string        `json:"type"`
 	Ref        string        `json:"bom-ref"`
@@ -42,7 +42,7 @@ type bomProperty struct {
 }
 
 // writeSBOM writes a bill of materials for the binary of each platform. It contains the modules that the Go toolchain
-// listed in the binary. It does not contain the npm packages of the workbench, which NOTICES.txt lists.
+// listed in the binary, and the npm packages of the workbench, as the lock file of the checkout lists them.
 func writeSBOM(p packaging) error {
 	version, err := plainVersion(p.version)
 	if err != nil {
@@ -52,13 +52,17 @@ func writeSBOM(p packaging) error {
 	if err != nil {
 		return err
 	}
+	web, err := lockedPackages(filepath.Join(p.root, "web", "app"))
+	if err != nil {
+		return err
+	}
 	for pl, binary := range found {
 		info, err := buildinfo.Read(bytes.NewReader(binary))
 		if err != nil {
 			return fmt.Errorf("%s: %w", pl, err)
 		}
 		name := "tenon_" + version + "_" + pl.String() + ".cdx.json"
-		if err := writeJSON(filepath.Join(p.to, name), bomOf(info, version, p.made)); err != nil {
+		if err := writeJSON(filepath.Join(p.to, name), bomOf(info, web, version, p.made)); err != nil {
 			return err
 		}
 	}
@@ -66,7 +70,7 @@ func writeSBOM(p packaging) error {
 }
 
 // bomOf returns the bill of a binary.
-func bomOf(info *debug.BuildInfo, version string, made time.Time) *bom {
+func bomOf(info *debug.BuildInfo, web []locked, version string, made time.Time) *bom {
 	b := &bom{Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: bomMetadata{made.Format(time.RFC3339),
 		moduleOf("application", info.Main.Path, version)}}
 	b.Components = []component{moduleOf("library", "std", strings.TrimPrefix(info.GoVersion, "go"))}
@@ -77,6 +81,14 @@ func bomOf(info *debug.BuildInfo, version string, made time.Time) *bom {
 		c := moduleOf("library", m.Path, m.Version)
 		if m.Sum != "" { // a hash of a list of hashes, for which CycloneDX has no form
 			c.Properties = []bomProperty{{"go:sum", m.Sum}}
+		}
+		b.Components = append(b.Components, c)
+	}
+	for _, p := range web {
+		purl := "pkg:npm/" + strings.ReplaceAll(p.Name, "@", "%40") + "@" + p.Version
+		c := component{Type: "library", Ref: purl, Name: p.Name, Version: p.Version, PURL: purl}
+		if p.Integrity != "" {
+			c.Properties = []bomProperty{{"npm:integrity", p.Integrity}}
 		}
 		b.Components = append(b.Components, c)
 	}

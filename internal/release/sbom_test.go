@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestREL_sbom makes the bill of a binary with a module that was replaced.
+// TestREL_sbom makes the software bill of materials for a binary with a module that was replaced.
 func TestREL_sbom(t *testing.T) {
 	info := &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Path: "github.com/tenonhq/tenon"},
 		Deps: []*debug.Module{
@@ -25,8 +25,11 @@ func TestREL_sbom(t *testing.T) {
 				Properties: []bomProperty{{"go:sum", "h1:x="}}},
 			{Type: "library", Ref: "pkg:golang/example.com/c@v2.0.0", Name: "example.com/c", Version: "v2.0.0",
 				PURL: "pkg:golang/example.com/c@v2.0.0"},
+			{Type: "library", Ref: "pkg:npm/%40a/b@1.0.0", Name: "@a/b", Version: "1.0.0", PURL: "pkg:npm/%40a/b@1.0.0",
+				Properties: []bomProperty{{"npm:integrity", "sha512-x"}}},
 		}}
-	if diff := cmp.Diff(want, bomOf(info, "1.2.3", time.Unix(1e9, 0).UTC())); diff != "" {
+	web := []locked{{Name: "@a/b", Version: "1.0.0", Integrity: "sha512-x"}}
+	if diff := cmp.Diff(want, bomOf(info, web, "1.2.3", time.Unix(1e9, 0).UTC())); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

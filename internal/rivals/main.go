@@ -37,6 +37,9 @@ func run(ctx context.Context, args []string) error {
 		return errors.New("usage: rivals runner|server NAME, started by internal/figures")
 	}
 	what, name := args[0], args[1]
+	if what == "client" { // of package peers
+		return runClient(ctx, name)
+	}
 	if what == "server" {
 		if strings.HasPrefix(name, "mcp-go") {
 			return serveMCPGo(name)

@@ -53,7 +53,7 @@ func (f *File) Bytes() ([]byte, error) {
 // content decompresses a file and checks it.
 type content struct {
 	f      *File
-	packed *bufio.Reader // flate reads single bytes from it, and none beyond its end
+	packed *bufio.Reader // an io.ByteReader, so that flate reads no bytes beyond its end
 	plain  io.ReadCloser
 	left   int64
 	sum    hash.Hash32

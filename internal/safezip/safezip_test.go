@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/internal/safezip"
 	"github.com/tenonhq/tenon/internal/safezip/ziptest"
 )
@@ -73,9 +74,7 @@ func TestHostile(t *testing.T) {
 
 // TestHostileMemory checks that the bytes that are allocated for a refusal do not depend on what an archive claims.
 func TestHostileMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the race detector counts among what is allocated, and TestHostile reads the same")
-	}
+	longtest.Skip(t)
 	for _, c := range hostile() {
 		t.Run("SEC-F14_memory_"+c.Name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -84,7 +83,7 @@ func TestHostileMemory(t *testing.T) {
 				t.Error("it was read")
 			}
 			runtime.ReadMemStats(&after)
-			// All allocations together, which is more than the peak.
+			// This counts all allocations, so it is more than the peak.
 			if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
 				t.Errorf("%d bytes were allocated", n)
 			}
@@ -166,7 +165,7 @@ func TestTruncated(t *testing.T) {
 		}
 		changed := slices.Clone(data)
 		changed[n] ^= 0xff
-		_, _ = readAll(changed) // it must not panic; times and versions have no meaning here
+		_, _ = readAll(changed) // the only requirement is that it does not panic
 	}
 }
 

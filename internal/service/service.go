@@ -3,8 +3,8 @@
 //
 //	[Spec] ─► [Find] (a manager) ─► the file of the service, and the commands that install, start, stop or remove it
 //
-// The functions are pure: they write no file and run no command. cmd/tenon does both, or prints them with --dry-run, so
-// that everything is tested where no service manager runs. packaging/tenon.service, the unit of the deb and rpm
+// The functions are pure: they write no file and run no command. internal/cli does both, or prints them with --dry-run,
+// so that everything is tested where no service manager runs. packaging/tenon.service, the unit of the deb and rpm
 // packages, is the unit of this package for a system (TestPackagedUnit).
 //
 // Values of other files and of the environment become words of units and elements of XML. Characters that a unit
@@ -27,7 +27,7 @@ const Mark = "Written by tenon service install"
 // Spec describes a service.
 type Spec struct {
 	Name    string // name of the unit: tenon, or a name that begins with tenon-
-	System  bool   // for the machine instead of a user
+	System  bool   // installed for the machine instead of a user
 	Program string // absolute path of tenon
 	Config  string // absolute path of tenon.yaml
 	Home    string // absolute path of the store's folder; if empty, the default
@@ -61,7 +61,7 @@ type Status struct {
 	Installed bool   `json:"installed"`
 	Enabled   bool   `json:"enabled"` // starts without a person
 	Running   bool   `json:"running"`
-	State     string `json:"state"` // in the terms of the manager
+	State     string `json:"state"` // state in the terms of the service manager
 	PID       int    `json:"pid,omitempty"`
 }
 

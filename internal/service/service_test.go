@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite goldens and packaging/tenon.service")
 
-// user is a service of a user whose paths have characters that managers expand.
+// user returns the service of a user whose paths contain characters that service managers expand.
 func user() *Spec {
 	return &Spec{Name: "tenon-work", Program: "/opt/my tools/tenon", Config: "/home/a b/100%/$x/tenon.yaml",
 		Home: `/home/a b/st"o\re`, Path: "/usr/bin:/home/a b/bin", UserHome: "/home/a b", UserConfig: "/home/a b/.config",
@@ -41,7 +41,7 @@ func text(t *testing.T, manager string, s *Spec) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return files[len(files)-1].Text // the socket's, if there is one
+	return files[len(files)-1].Text // the text of the socket's file, if there is one
 }
 
 func golden(t *testing.T, path, got string) {
@@ -60,7 +60,7 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// TestREL_units compares the files of all managers with goldens.
+// TestREL_units compares the service files for all managers with golden files.
 func TestREL_units(t *testing.T) {
 	secret := user()
 	secret.Credentials = []Credential{{"openai", "/home/a b/key"}}
@@ -76,7 +76,7 @@ func TestREL_units(t *testing.T) {
 	golden(t, "testdata/task.xml", text(t, "windows", user()))
 }
 
-// TestPackagedUnit holds that packages install the unit that tenon service install --system would write.
+// TestPackagedUnit checks that the packages contain the same unit as tenon service install --system writes.
 func TestPackagedUnit(t *testing.T) {
 	golden(t, "../../packaging/tenon.service", text(t, "systemd", system()))
 	socket := system()
@@ -84,7 +84,7 @@ func TestPackagedUnit(t *testing.T) {
 	golden(t, "../../packaging/tenon.socket", text(t, "systemd", socket))
 }
 
-// TestREL_units_verified has systemd check the units, also with the characters that it expands.
+// TestREL_units_verified lets systemd check the units, including the characters that it expands.
 func TestREL_units_verified(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -94,7 +94,7 @@ func TestREL_units_verified(t *testing.T) {
 	if err := os.MkdirAll(odd, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "a b%$x;#", "tenon") // verify wants the program to exist
+	program := filepath.Join(t.TempDir(), "a b%$x;#", "tenon") // systemd requires an existing program
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestREL_units_verified(t *testing.T) {
 	}
 }
 
-// TestREL_units_wellFormed parses the files of XML and finds the odd paths unchanged in them.
+// TestREL_units_wellFormed parses the XML files. The unusual paths must be in them unchanged.
 func TestREL_units_wellFormed(t *testing.T) {
 	s := user()
 	s.Config = "/home/<a>&b/tenon.yaml"

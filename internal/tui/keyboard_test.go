@@ -11,7 +11,7 @@ import (
 	"github.com/tenonhq/tenon/internal/pty"
 )
 
-// TestUX4_keyboard pauses and continues the reading of a terminal, as when it is lent out.
+// TestUX4_keyboard pauses and resumes reading from a terminal, as if another program used the terminal meanwhile.
 func TestUX4_keyboard(t *testing.T) {
 	control, terminal, err := pty.Open(80, 24)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -68,7 +68,7 @@ func TestUX4_keyboard(t *testing.T) {
 	}
 }
 
-// TestUX4_keyboardOfPipe leaves to Bubble Tea what is no terminal.
+// TestUX4_keyboardOfPipe checks that an input that is not a terminal is left to Bubble Tea.
 func TestUX4_keyboardOfPipe(t *testing.T) {
 	r, w := io.Pipe()
 	defer r.Close()

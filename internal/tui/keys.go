@@ -155,6 +155,8 @@ func (m *model) inputKey(name, text string) tea.Cmd {
 		return m.complete()
 	case "ctrl+g":
 		return m.edit()
+	case "ctrl+v":
+		return m.picture()
 	default:
 		if !m.in.key(name) && text != "" {
 			m.in.insert(text)
@@ -201,9 +203,12 @@ func (m *model) enterKey() tea.Cmd {
 // maxHistory bounds the inputs in memory.
 const maxHistory = 1000
 
-// keep adds an input to the history.
+// keep adds an input to the history, except /login with words after it. One of them may be a key, although the command
+// asks for the key afterwards, hidden.
 func (m *model) keep(text string) {
-	if n := len(m.c.History); n == 0 || m.c.History[n-1] != text {
+	words := strings.Fields(text)
+	private := len(words) > 1 && words[0] == "/login"
+	if n := len(m.c.History); !private && (n == 0 || m.c.History[n-1] != text) {
 		m.c.History = append(m.c.History, text)
 		if len(m.c.History) > maxHistory {
 			m.c.History = append([]string(nil), m.c.History[len(m.c.History)-maxHistory:]...)
@@ -239,6 +244,18 @@ func (m *model) complete() tea.Cmd {
 	}
 	before := m.in.before()
 	return m.do(func() tea.Msg { return completedMsg{before, m.c.Backend.Complete(m.ctx, before)} })
+}
+
+// picture asks for the picture in the clipboard.
+func (m *model) picture() tea.Cmd {
+	if m.mode != modeTalk || m.c.Picture == nil || m.clipping {
+		return nil
+	}
+	m.clipping, m.note = true, "reading the clipboard …"
+	return m.do(func() tea.Msg {
+		text, err := m.c.Picture(m.ctx)
+		return pictureMsg{text, err}
+	})
 }
 
 // edit opens the input in an editor.

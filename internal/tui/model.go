@@ -74,6 +74,7 @@ type model struct {
 	shownAt  time.Time
 	lastKey  time.Time
 	deciding bool
+	clipping bool   // Ctrl-V reads the clipboard
 	hidden   int    // lines of its arguments that do not fit
 	listed   string // id of the question whose arguments the conversation shows
 	status   Status
@@ -113,6 +114,10 @@ type (
 		text string
 		err  error
 	}
+	pictureMsg struct {
+		text string
+		err  error
+	}
 	spinMsg struct{}
 )
 
@@ -141,6 +146,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		m.lastKey = m.c.Now()
+		if m.mode == modeTalk && m.c.Pasted != nil {
+			msg.Content = m.c.Pasted(msg.Content)
+		}
 		m.in.insert(msg.Content)
 		m.note = ""
 	case tea.MouseWheelMsg:
@@ -171,7 +179,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if !m.busy {
 			return m, m.begin(m.c.Backend.Continue)
 		}
-	case idleMsg, steerMsg, decidedMsg, completedMsg, editedMsg:
+	case idleMsg, steerMsg, decidedMsg, completedMsg, pictureMsg, editedMsg:
 		return m, m.result(msg)
 	default:
 		return m, m.report(msg)
@@ -217,6 +225,13 @@ func (m *model) result(msg tea.Msg) tea.Cmd {
 		if m.mode == modeTalk && m.in.before() == msg.before {
 			m.in.replace(msg.c.Back, safeLine(msg.c.Text))
 			m.note = msg.c.Note
+		}
+	case pictureMsg:
+		m.clipping, m.note = false, ""
+		if msg.err != nil {
+			m.note = "tenon: " + msg.err.Error()
+		} else if m.mode == modeTalk {
+			m.in.insert(msg.text)
 		}
 	case editedMsg:
 		if msg.err != nil {

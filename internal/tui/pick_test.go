@@ -39,7 +39,7 @@ func TestUX4_Picker(t *testing.T) {
 	}
 }
 
-// A choice that is made before its command has ended waits for the end.
+// TestUX4_PickerWhileBusy makes a choice before the running command has ended. The choice must wait for its end.
 func TestUX4_PickerWhileBusy(t *testing.T) {
 	b := newBench(60, 16)
 	b.busy, b.stop = true, func() {}
@@ -54,7 +54,7 @@ func TestUX4_PickerWhileBusy(t *testing.T) {
 	}
 }
 
-// submitted returns the last command that was submitted, which the conversation shows.
+// submitted returns the last submitted command as the conversation shows it.
 func submitted(b *bench) string {
 	if n := len(b.blocks); n > 0 && b.busy {
 		return b.blocks[n-1].text.String()
@@ -62,7 +62,8 @@ func submitted(b *bench) string {
 	return ""
 }
 
-// Values of strangers are escaped, and a long list keeps the selected value in sight.
+// TestUX4_PickerDraws checks that untrusted values are escaped, and that the selected value of a long list stays
+// visible.
 func TestUX4_PickerDraws(t *testing.T) {
 	var items []Choice
 	for i := range 30 {

@@ -64,8 +64,8 @@ func TestUX_Screens(t *testing.T) {
 	}
 }
 
-// emulated writes the view to an emulator and returns the lines that it shows, with the cursor as ▏. A line that is too
-// wide wraps there, and moves the others.
+// emulated writes the view to a terminal emulator and returns the lines that it shows, with the cursor as ▏. A line
+// that is too wide wraps in the emulator and moves the others, as in a real terminal.
 func emulated(t *testing.T, b *bench, width, height int) string {
 	t.Helper()
 	v := b.View()
@@ -103,7 +103,7 @@ func (b *bench) working(seconds int) {
 	b.now = b.now.Add(time.Duration(seconds) * time.Second)
 }
 
-// asks shows questions, as if they had been there for a minute.
+// waits shows questions as if they had waited for a minute.
 func (b *bench) waits(list ...Ask) {
 	b.working(3)
 	b.send(Asks{list})
@@ -311,7 +311,7 @@ var screens = []struct {
 	{item: "3", name: "tiny_approval", sizes: [][2]int{{10, 3}, {30, 8}}, do: func(b *bench) { b.waits(writeAsk) }},
 }
 
-// TestUX4_Themes: a theme changes styles and no texts.
+// TestUX4_Themes checks that a theme changes styles but no texts.
 func TestUX4_Themes(t *testing.T) {
 	line := red + "a" + reset + dim + "b" + reset + bold + "\x1b[1;36mc" + reset + "\x1b]8;;https://example.org\x1b\\d\x1b]8;;\x1b\\" + "\x1b[33me\x1b[97mf"
 	for theme, want := range map[string]string{
@@ -333,7 +333,8 @@ func TestUX4_Themes(t *testing.T) {
 	}
 }
 
-// TestUX3_Form: the form of a call's arguments keeps what was not changed, checks types, and sends the rest.
+// TestUX3_Form checks the form for the arguments of a call: it keeps unchanged values, checks types, and sends the
+// edited arguments.
 func TestUX3_Form(t *testing.T) {
 	for name, tt := range map[string]struct {
 		keys []string
@@ -371,7 +372,7 @@ func TestUX3_Form(t *testing.T) {
 	}
 }
 
-// TestUX4_Find: the search in the conversation goes both ways and around.
+// TestUX4_Find checks that the search in the conversation works in both directions and wraps around.
 func TestUX4_Find(t *testing.T) {
 	b := newBench(60, 12)
 	b.send(Note{Text: "needle one\n" + strings.Repeat("hay\n", 30) + "needle two\n" + strings.Repeat("hay\n", 30) + "end"})
@@ -394,7 +395,7 @@ func TestUX4_Find(t *testing.T) {
 	at("needle two")
 }
 
-// TestUX1_Wrap: the input breaks at words, and the cursor is where its character is.
+// TestUX1_Wrap checks that the input breaks at words, and that the cursor is at its character.
 func TestUX1_Wrap(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text     string
@@ -426,7 +427,7 @@ func TestUX1_Wrap(t *testing.T) {
 	}
 }
 
-// FuzzInputShow: no text and no cursor position breaks the layout, and no character is lost.
+// FuzzInputShow checks that no text and no cursor position breaks the layout, and that no character is lost.
 func FuzzInputShow(f *testing.F) {
 	f.Add("one two three\n\tfour", 3, 7)
 	f.Add(strings.Repeat("x", 30)+" y", 31, 2)

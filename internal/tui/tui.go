@@ -1,7 +1,7 @@
 // Package tui is the terminal program of tenon chat: a conversation that scrolls, an input below it, questions to the
 // person, and a status line. It knows nothing of hosts and runs. A [Backend] does the work, and reports it by messages:
 //
-//	keys ─► model ─► Backend (cmd/tenon: asks, steers, decides)
+//	keys ─► model ─► Backend (internal/cli: asks, steers, decides)
 //	          ▲          │
 //	          └── Send ──┘   Delta, Answered, Call, Note, Asks, Status, …
 //
@@ -56,15 +56,18 @@ type Config struct {
 	Env     []string  // environment with TERM, NO_COLOR and COLORTERM; if nil, the process's
 	Width   int       // columns and rows, for tests; if 0, the terminal's
 	Height  int
-	History []string         // earlier inputs, oldest first
-	Kept    func(string)     // called with each new input; may be nil
-	Now     func() time.Time // if nil, time.Now
-	Hint    string           // shown while the conversation is empty
-	Mode    []string         // modes of approval that Shift-Tab switches between; the first applies
-	SetMode func(string)     // called with the chosen mode; may be nil
-	Anytime []string         // commands that run at once, even during a run
-	Theme   string           // one of Themes; if empty, the first
-	CanEdit func() error     // returns an error if there is no editor; may be nil
+	History []string            // earlier inputs, oldest first
+	Kept    func(string)        // called with each new input; may be nil
+	Now     func() time.Time    // if nil, time.Now
+	Hint    string              // shown while the conversation is empty
+	Mode    []string            // modes of approval that Shift-Tab switches between; the first applies
+	SetMode func(string)        // called with the chosen mode; may be nil
+	Anytime []string            // commands that run at once, even during a run
+	Theme   string              // one of Themes; if empty, the first
+	Pasted  func(string) string // replaces a text that was pasted into a message; may be nil
+	CanEdit func() error        // returns an error if there is no editor; may be nil
+	// Picture returns the text that Ctrl-V inserts for a picture in the clipboard. It may be nil.
+	Picture func(context.Context) (string, error)
 }
 
 // The messages that a backend sends. Their texts may come from models and servers; the program escapes them.

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// silent is a backend that records what it is asked.
+// silent is a backend that only records its calls.
 type silent struct {
 	got    []string
 	refuse error // of Decide
@@ -45,7 +45,7 @@ func (s *silent) Edit(_ context.Context, text string) (string, error) { return t
 
 var _ Backend = (*silent)(nil)
 
-// bench is a model without a terminal, whose clock the test moves.
+// bench is a model without a terminal. The test controls its clock.
 type bench struct {
 	*model
 	backend *silent
@@ -60,7 +60,7 @@ func newBench(width, height int) *bench {
 	return b
 }
 
-// key presses a key by its name, or types a text, and carries out the work that follows.
+// key presses a key by its name, or types a text. It also carries out the commands that result.
 func (b *bench) key(names ...string) {
 	keys := map[string]tea.KeyPressMsg{"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape},
 		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "tab": {Code: tea.KeyTab},
@@ -69,7 +69,7 @@ func (b *bench) key(names ...string) {
 		"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl},
 		"ctrl+f": {Code: 'f', Mod: tea.ModCtrl}, "ctrl+o": {Code: 'o', Mod: tea.ModCtrl},
 		"ctrl+w": {Code: 'w', Mod: tea.ModCtrl}, "ctrl+u": {Code: 'u', Mod: tea.ModCtrl},
-		"ctrl+x": {Code: 'x', Mod: tea.ModCtrl},
+		"ctrl+x": {Code: 'x', Mod: tea.ModCtrl}, "ctrl+v": {Code: 'v', Mod: tea.ModCtrl},
 		"ctrl+a": {Code: 'a', Mod: tea.ModCtrl}, "ctrl+k": {Code: 'k', Mod: tea.ModCtrl}}
 	for _, name := range names {
 		if k, ok := keys[name]; ok {
@@ -82,7 +82,7 @@ func (b *bench) key(names ...string) {
 	}
 }
 
-// send handles a message and the messages of the work that it begins, but no ticks.
+// send handles a message and the messages of the commands that result, except ticks.
 func (b *bench) send(msg tea.Msg) {
 	_, cmd := b.Update(msg)
 	b.carry(cmd)
@@ -92,16 +92,16 @@ func (b *bench) carry(cmd tea.Cmd) {
 	if cmd == nil {
 		return
 	}
-	if b.busy && len(b.backend.got) == 0 { // the command of submit is a batch with a tick
+	if b.busy && len(b.backend.got) == 0 { // ignore the tick in the batch of submit's command
 		return
 	}
 	switch msg := cmd().(type) {
-	case steerMsg, decidedMsg, completedMsg:
+	case steerMsg, decidedMsg, completedMsg, pictureMsg:
 		b.send(msg)
 	}
 }
 
-// screen returns the lines that are drawn, without styles.
+// screen returns the drawn lines without styles.
 func (b *bench) screen() []string {
 	lines := strings.Split(markdown.Strip(b.View().Content), "\n")
 	for i, l := range lines {
@@ -120,7 +120,7 @@ func (b *bench) shows(t *testing.T, texts ...string) {
 	}
 }
 
-// TestUX1_Input: keys of the input, with several lines, history and search.
+// TestUX1_Input checks the keys of the input with several lines, history and search.
 func TestUX1_Input(t *testing.T) {
 	for name, tt := range map[string]struct {
 		keys []string
@@ -137,6 +137,9 @@ func TestUX1_Input(t *testing.T) {
 		"history":           {[]string{"draft", "up", "up", "down"}, "old two"},
 		"history and back":  {[]string{"draft", "up", "down"}, "draft"},
 		"up within a text":  {[]string{"ab", "alt+enter", "c", "up", "x"}, "axb\nc"},
+		"no key":            {[]string{"/login openai sk-1", "enter", "up"}, "old two"},
+		"not even alone":    {[]string{"/login sk-1", "enter", "up"}, "old two"},
+		"login":             {[]string{"/login", "enter", "up"}, "/login"},
 		"search":            {[]string{"ctrl+r", "one", "enter"}, "old one"},
 		"search and leave":  {[]string{"draft", "ctrl+r", "one", "esc"}, "draft"},
 		"completed":         {[]string{"/", "tab"}, "/help "},
@@ -154,7 +157,22 @@ func TestUX1_Input(t *testing.T) {
 	}
 }
 
-// TestUX3_Answers: each answer of a question, and keys that come too early.
+// TestUX4_Picture checks that Ctrl-V inserts the mention of a picture at the cursor, or says why not.
+func TestUX4_Picture(t *testing.T) {
+	b := newBench(60, 12)
+	b.backend.got = []string{""}
+	b.key("ab", "left", "ctrl+v") // nothing provides pictures
+	b.c.Picture = func(context.Context) (string, error) { return "@p.png ", nil }
+	b.key("ctrl+v")
+	b.c.Picture = func(context.Context) (string, error) { return "", errors.New("the clipboard has no picture") }
+	b.key("ctrl+v")
+	if got := b.in.String(); got != "a@p.png b" {
+		t.Errorf("the input is %q", got)
+	}
+	b.shows(t, "tenon: the clipboard has no picture")
+}
+
+// TestUX3_Answers checks each answer to a question, and keys that are pressed too early.
 func TestUX3_Answers(t *testing.T) {
 	ask := Ask{ID: "r/1.0", Head: "approval required", Fields: [][2]string{{"tool", "write"}}, Args: []string{"{", "}"},
 		JSON: []byte(`{"n":9007199254740993}`), If: `args.n == 1`}
@@ -196,8 +214,8 @@ func TestUX3_Answers(t *testing.T) {
 	}
 }
 
-// TestUX3_RefusedAnswer: a condition or arguments that are refused stay in the input, so that the keys of the correction
-// do not answer the question.
+// TestUX3_RefusedAnswer checks that a refused condition, or refused arguments, stay in the input. The keys of the
+// correction must not answer the question.
 func TestUX3_RefusedAnswer(t *testing.T) {
 	ask := Ask{ID: "r/1.0", Head: "approval required", Args: []string{"{}"}, JSON: []byte(`{"n":1}`), If: `args.n ==`}
 	form := ask
@@ -240,7 +258,7 @@ func TestUX3_RefusedAnswer(t *testing.T) {
 	}
 }
 
-// TestUX3_LongArguments: nobody allows arguments that were not shown.
+// TestUX3_LongArguments checks that a person cannot allow arguments before all of them were shown.
 func TestUX3_LongArguments(t *testing.T) {
 	b := newBench(60, 14)
 	b.backend.got = []string{""}
@@ -260,7 +278,8 @@ func TestUX3_LongArguments(t *testing.T) {
 	}
 }
 
-// TestUX2_Stream: an answer that arrives is drawn, replaced by the stored one, and calls are grouped and unfolded.
+// TestUX2_Stream checks that a streamed answer is drawn and then replaced by the stored one, and that calls are grouped
+// and can be unfolded.
 func TestUX2_Stream(t *testing.T) {
 	b := newBench(50, 24)
 	b.send(Said{Person: true, Text: "question"})
@@ -288,7 +307,7 @@ func TestUX2_Stream(t *testing.T) {
 	b.shows(t, "the answer starts over: lost")
 }
 
-// TestUX_Sizes: no size of the terminal breaks the program, and no line is wider than the terminal.
+// TestUX_Sizes checks that no size of the terminal causes a panic, and that no line is wider than the terminal.
 func TestUX_Sizes(t *testing.T) {
 	b := newBench(80, 24)
 	b.send(Said{Text: strings.Repeat("word 東京 ", 50) + "\n\n| a | b |\n|---|---|\n| long cell text | more |\n\n```go\nfunc f() {}\n```"})
@@ -314,7 +333,7 @@ func TestUX_Sizes(t *testing.T) {
 	}
 }
 
-// TestUX_Much: a long conversation, many pieces and a huge line stay within the program's bounds.
+// TestUX_Much checks that a long conversation, many pieces and a huge line stay within the program's bounds.
 func TestUX_Much(t *testing.T) {
 	b := newBench(80, 24)
 	for i := range 100_000 {
@@ -345,7 +364,7 @@ func TestUX_Much(t *testing.T) {
 	b.shows(t, "note 77")
 }
 
-// TestUX4_Modes: the mode of approval is switched and shown.
+// TestUX4_Modes checks that the mode of approval can be changed and is shown.
 func TestUX4_Modes(t *testing.T) {
 	b := newBench(60, 10)
 	b.send(Status{Parts: []string{"agent", "model", strings.Repeat("long", 30)}, Down: []string{"web"}})
@@ -356,7 +375,7 @@ func TestUX4_Modes(t *testing.T) {
 	}
 }
 
-// BenchmarkUX_Key measures a key with a long conversation behind it (TUI.key).
+// BenchmarkUX_Key measures the time for one key press in a long conversation (figure TUI.key).
 func BenchmarkUX_Key(bm *testing.B) {
 	b := newBench(120, 40)
 	for i := range 500 {
@@ -373,7 +392,7 @@ func BenchmarkUX_Key(bm *testing.B) {
 	}
 }
 
-// TestUX1_LinesBelow: the count of the lines below the view is right.
+// TestUX1_LinesBelow checks the number of lines below the visible ones.
 func TestUX1_LinesBelow(t *testing.T) {
 	b := newBench(60, 10)
 	b.send(Note{Text: "first\n" + strings.Repeat("line\n", 28) + "last"})
@@ -385,7 +404,8 @@ func TestUX1_LinesBelow(t *testing.T) {
 	b.shows(t, "last")
 }
 
-// TestUX3_LeaveWaiting: leaving while a question waits does not stop the run, and some commands work meanwhile.
+// TestUX3_LeaveWaiting checks that leaving while a question waits does not stop the run, and that some commands work
+// during the wait.
 func TestUX3_LeaveWaiting(t *testing.T) {
 	for name, tt := range map[string]struct {
 		asks  bool

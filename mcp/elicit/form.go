@@ -90,7 +90,7 @@ func Parse(params json.RawMessage) (Form, error) {
 			Required   []string        `json:"required"`
 		} `json:"requestedSchema"`
 	}
-	if err := exactjson.DecodeOpen(params, &p); err != nil { // the workbench reads the same names
+	if err := exactjson.DecodeOpen(params, &p); err != nil { // names must match exactly, as in the workbench
 		return Form{}, badForm("it cannot be read: %v", err)
 	}
 	f := Form{Mode: p.Mode, Message: p.Message}

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/mcp/elicit"
 )
 
-// TestAttacksOnForms asks for a secret in forms that hide it. Each is marked, or refused.
+// TestAttacksOnForms asks for a secret in forms that hide this purpose. Each form must be marked as secret or refused.
 func TestAttacksOnForms(t *testing.T) {
 	schema := func(properties string) string {
 		return `{"message":"m","requestedSchema":{"type":"object","properties":{` + properties + `}}}`
@@ -97,7 +97,7 @@ func manyFields(n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestAnswersToForms fills forms with what their server did not ask for.
+// TestAnswersToForms answers forms with values that the server did not ask for.
 func TestAnswersToForms(t *testing.T) {
 	f, err := elicit.Parse([]byte(`{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string","default":"d"},"b":{"type":"integer"}}}}`))
 	if err != nil {

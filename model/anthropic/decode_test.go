@@ -86,8 +86,7 @@ func contentOf(raw []byte) tenon.Content {
 	return tenon.Content{Type: c.kind, Raw: c.start}
 }
 
-// Test_RA10_ContentForms checks that content as a string and as a list of blocks gives the same
-// message.
+// Test_RA10_ContentForms checks that content as a string and as a list of blocks results in the same message.
 func Test_RA10_ContentForms(t *testing.T) {
 	var forms []string
 	for _, in := range []string{`{"role":"user","content":"hi"}`, `{"content":[{"type":"text","text":"hi"}],"role":"user"}`} {
@@ -102,7 +101,7 @@ func Test_RA10_ContentForms(t *testing.T) {
 	}
 }
 
-// TestEncodedMessagesAreDecoded round-trips every kind of part.
+// TestEncodedMessagesAreDecoded encodes and decodes every kind of part.
 func TestEncodedMessagesAreDecoded(t *testing.T) {
 	for _, m := range []*tenon.Message{
 		{Role: tenon.RoleAssistant, Parts: []tenon.Part{
@@ -130,8 +129,8 @@ func TestEncodedMessagesAreDecoded(t *testing.T) {
 	}
 }
 
-// TestBlankTextStaysHere checks that blank text blocks are not sent, because the provider refuses
-// them, even its own.
+// TestBlankTextStaysHere checks that blank text blocks are not sent, because the provider refuses them, even if they
+// come from the provider itself.
 func TestBlankTextStaysHere(t *testing.T) {
 	msg, err := decodeMessage([]byte(`{"role":"assistant","content":[{"type":"text","text":"","citations":[]},{"type":"text","text":"Hi","citations":[]}]}`))
 	if err != nil {

@@ -47,7 +47,7 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 func newModel(cfg model.Config) *Model {
 	m := &Model{cfg: cfg, quirks: cfg.ResolvedQuirks(), vertex: cfg.Provider == "vertex"}
 	m.form.Key = fmt.Sprintf("%s images=%t documents=%t references=%t",
-		wire, m.quirks.Images, m.quirks.Documents, m.quirks.ToolSearch)
+		wire, m.quirks.Images, m.quirks.Documents, m.quirks.ToolSearch) + m.quirks.RemoteKey()
 	m.form.Encode = m.encodeMessage
 	return m
 }
@@ -88,7 +88,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	}
 	h = m.appendOutput(h, req, asked.Effort)
 	b := &model.Body{}
-	h = cfg.AddSettings(appendChoice(h, req), wire, req, &asked)
+	h = cfg.AddSettings(cfg.AppendServers(appendChoice(h, req), req), wire, req, &asked)
 	hosted := cfg.AppendHosted(nil, req)
 	if len(req.Tools) == 0 && len(hosted) > 0 {
 		h = append(append(append(h, `,"tools":[`...), hosted[1:]...), ']')
@@ -194,7 +194,8 @@ func encodeTools(tools []tenon.Tool, found int) []byte {
 // encodeMessage returns the message's wire form with a leading comma, or nothing if no part has a
 // form on this wire.
 func (m *Model) encodeMessage(msg *tenon.Message) ([]byte, error) {
-	can := support{images: m.quirks.Images, documents: m.quirks.Documents, references: m.quirks.ToolSearch}
+	can := support{images: m.quirks.Images, documents: m.quirks.Documents, references: m.quirks.ToolSearch,
+		remote: m.cfg.Remote}
 	return encodeMessage(msg, can), nil
 }
 
@@ -203,6 +204,7 @@ type support struct {
 	images     bool
 	documents  bool
 	references bool // to found tools
+	remote     func(tenon.Content) (model.Remote, bool)
 }
 
 func encodeMessage(msg *tenon.Message, can support) []byte {
@@ -288,8 +290,12 @@ func appendImage(dst []byte, mime, data string) []byte {
 // appendMedia appends a block that is not text. It returns false if the wire has no form for the
 // block or the model does not accept it.
 func appendMedia(dst []byte, c tenon.Content, can support) ([]byte, bool) {
-	if r, ok := model.RemoteOf(c); ok {
-		return appendRemote(dst, r, can)
+	if c.Remote != "" {
+		r, ok := can.remote(c)
+		if !ok {
+			return dst, false
+		}
+		return appendRemote(dst, r), true
 	}
 	if mime, data, ok := model.ImageOf(c); ok {
 		if !can.images {
@@ -308,20 +314,12 @@ func appendMedia(dst []byte, c tenon.Content, can support) ([]byte, bool) {
 }
 
 // appendRemote appends an image or document that the API reads from an address of the web or from its files.
-func appendRemote(dst []byte, r model.Remote, can support) ([]byte, bool) {
-	if r.Kind == model.RemoteImage && !can.images || r.Kind == model.RemoteDocument && !can.documents ||
-		r.Kind != model.RemoteImage && r.Kind != model.RemoteDocument {
-		return dst, false
+func appendRemote(dst []byte, r model.Remote) []byte {
+	dst = append(dst, `{"type":"`+r.Kind+`","source":{"type":`...)
+	if r.ID != "" {
+		return append(rawjson.AppendString(append(dst, `"file","file_id":`...), r.ID), "}}"...)
 	}
-	switch {
-	case r.ID != "":
-		dst = append(dst, `{"type":"`+r.Kind+`","source":{"type":"file","file_id":`...)
-		return append(rawjson.AppendString(dst, r.ID), "}}"...), true
-	case r.Web():
-		dst = append(dst, `{"type":"`+r.Kind+`","source":{"type":"url","url":`...)
-		return append(rawjson.AppendString(dst, r.URL), "}}"...), true
-	}
-	return dst, false
+	return append(rawjson.AppendString(append(dst, `"url","url":`...), r.URL), "}}"...)
 }
 
 func appendCall(dst []byte, c *tenon.ToolCall, index int) []byte {
@@ -400,7 +398,7 @@ func EncodeRequest(name string, req *tenon.Request) (json.RawMessage, error) {
 // EncodeMessage returns a message in this wire format, or nil if none of its parts has a form on
 // it.
 func EncodeMessage(msg *tenon.Message) json.RawMessage {
-	b := encodeMessage(msg, support{images: true})
+	b := encodeMessage(msg, support{images: true, remote: model.Config{Provider: "anthropic"}.Remote})
 	if len(b) == 0 {
 		return nil
 	}

@@ -85,6 +85,7 @@ type answer struct {
 type usage struct {
 	known                                          bool // the provider sent counts
 	input, output, cacheRead, cacheWrite, thinking int
+	searches                                       int
 	cost                                           *tenon.USD
 }
 
@@ -210,6 +211,11 @@ func (u *usage) read(object []byte) {
 				}
 			}
 		}
+		if string(k) == "server_tool_use" {
+			if t, ok := rawjson.Int(rawjson.Field(v, "web_search_requests")); ok {
+				u.searches = t
+			}
+		}
 		if !ok {
 			continue
 		}
@@ -308,7 +314,8 @@ func (a *answer) response() *tenon.Response {
 	r.Warnings = a.warnings
 	if u := a.usage; u.known {
 		r.Usage = &tenon.Usage{Input: u.input + u.cacheRead + u.cacheWrite, Output: u.output,
-			CacheRead: u.cacheRead, CacheWrite: u.cacheWrite, Reasoning: u.thinking}
+			CacheRead: u.cacheRead, CacheWrite: u.cacheWrite, Reasoning: u.thinking,
+			Searches: u.searches}
 		r.Cost = u.cost
 	}
 	return r

@@ -240,7 +240,7 @@ func appendText(dst []byte, s string) []byte {
 
 // appendContent appends a content block of a user message or of a tool result.
 func (m *Model) appendContent(dst []byte, c tenon.Content) []byte {
-	if r, _ := model.RemoteOf(c); strings.HasPrefix(r.URL, "s3://") && r.Format() != "" && r.Kind != model.RemoteAudio {
+	if r, ok := m.cfg.Remote(c); ok {
 		dst = append(dst, `{"`+r.Kind+`":{"format":`...)
 		dst = rawjson.AppendString(dst, r.Format())
 		if r.Kind == model.RemoteDocument {
@@ -256,6 +256,12 @@ func (m *Model) appendContent(dst []byte, c tenon.Content) []byte {
 	if name, data, ok := model.DocumentOf(c); ok && m.quirks.Documents {
 		dst = append(dst, `{"document":{"format":"pdf","name":`...)
 		dst = rawjson.AppendString(dst, documentName(name))
+		dst = append(dst, `,"source":{"bytes":`...)
+		return append(rawjson.AppendString(dst, data), "}}}"...)
+	}
+	if mime, data, ok := model.VideoOf(c); ok && m.quirks.Video {
+		dst = append(dst, `{"video":{"format":`...)
+		dst = rawjson.AppendString(dst, model.Remote{MIME: mime}.Format())
 		dst = append(dst, `,"source":{"bytes":`...)
 		return append(rawjson.AppendString(dst, data), "}}}"...)
 	}

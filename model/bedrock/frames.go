@@ -140,6 +140,17 @@ var sizes = [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 
 const typeString = 7
 
+// known returns a value as a text. The values that almost all frames have are not allocated again.
+func known(value []byte) string {
+	switch string(value) {
+	case "event":
+		return "event"
+	case "contentBlockDelta":
+		return "contentBlockDelta"
+	}
+	return string(value)
+}
+
 func readHeaders(b []byte) (header, error) {
 	var h header
 	for len(b) > 0 {
@@ -170,9 +181,9 @@ func readHeaders(b []byte) (header, error) {
 		}
 		switch string(name) {
 		case ":message-type":
-			h.message = string(value)
+			h.message = known(value)
 		case ":event-type":
-			h.event = string(value)
+			h.event = known(value)
 		case ":exception-type":
 			h.exception = string(value)
 		case ":error-code":

@@ -70,7 +70,7 @@ func read(r io.Reader) (events []string, err error) {
 	}
 }
 
-// Test_MD10_Frames checks the events of frames, and the failures of malformed ones.
+// Test_MD10_Frames checks how frames are decoded to events, and the errors about malformed frames.
 func Test_MD10_Frames(t *testing.T) {
 	// The first two are vectors of AWS's event stream suite: a frame without anything, and one with a header of type 4.
 	empty := "\x00\x00\x00\x10\x00\x00\x00\x00\x05\xc2\x48\xeb\x7d\x98\xc8\xff"
@@ -103,7 +103,7 @@ func Test_MD10_Frames(t *testing.T) {
 	}
 }
 
-// Test_MD10_FramesSizes checks that lengths that a frame claims allocate nothing beyond the limit.
+// Test_MD10_FramesSizes checks that a length that a frame claims never allocates more memory than the limit.
 func Test_MD10_FramesSizes(t *testing.T) {
 	for _, c := range [][2]uint32{{1 << 31, 0}, {16, 1 << 20}, {15, 0}, {100, 90}} {
 		b := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, c[0]), c[1])
@@ -114,7 +114,8 @@ func Test_MD10_FramesSizes(t *testing.T) {
 	}
 }
 
-// Test_MD10_RecordedFrames reads real streams of the service, whole, in single bytes and with each byte damaged.
+// Test_MD10_RecordedFrames reads recorded streams of the service: as a whole, in single bytes, and with each byte
+// damaged.
 func Test_MD10_RecordedFrames(t *testing.T) {
 	const dir = "../../../shared/data/llm-streams/fantasy/cassettes"
 	if _, err := os.Stat(dir); err != nil {

@@ -50,7 +50,7 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 func newModel(cfg model.Config) *Model {
 	m := &Model{cfg: cfg, quirks: cfg.ResolvedQuirks()}
 	key := wire
-	for _, on := range []bool{m.quirks.Images, m.quirks.Documents} {
+	for _, on := range []bool{m.quirks.Images, m.quirks.Documents, m.quirks.Video} {
 		key += map[bool]string{true: " yes", false: " no"}[on]
 	}
 	m.form = model.Form{Key: key, Encode: func(msg *tenon.Message) ([]byte, error) { return m.encode(msg, false), nil }}

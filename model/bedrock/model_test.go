@@ -19,7 +19,7 @@ import (
 // reply is one scripted answer of the service.
 type reply struct {
 	status int
-	kind   string // of the content; "" is the binary stream
+	kind   string // media type of the content; "" is the binary stream
 	errtyp string
 	body   []byte
 }
@@ -54,7 +54,7 @@ func (c *cloud) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const claude = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
-// open opens a model with the credentials of an environment.
+// open opens a model with the credentials in the environment.
 func open(t *testing.T, c *cloud, env map[string]string, change func(*model.Config)) *bedrock.Model {
 	t.Helper()
 	none := 0
@@ -73,7 +73,7 @@ func open(t *testing.T, c *cloud, env map[string]string, change func(*model.Conf
 	return m
 }
 
-// ask returns one line about the answer of a model.
+// ask returns a one-line description of a model's answer.
 func ask(t *testing.T, m tenon.Model, req *tenon.Request) string {
 	t.Helper()
 	var b strings.Builder
@@ -115,7 +115,7 @@ func ask(t *testing.T, m tenon.Model, req *tenon.Request) string {
 
 var hello = &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("Hi")}}
 
-// Test_MD10_BedrockStream checks answers of ConverseStream, streamed and as the document of Converse.
+// Test_MD10_BedrockStream checks answers of ConverseStream, which are streamed, and of Converse, which are a document.
 func Test_MD10_BedrockStream(t *testing.T) {
 	const usage = `{"usage":{"inputTokens":11,"outputTokens":7,"totalTokens":18,"cacheReadInputTokens":5,"cacheWriteInputTokens":2},"metrics":{"latencyMs":3}}`
 	text := []string{"messageStart", `{"role":"assistant","p":"abc"}`, "contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"Hel"}}`,
@@ -193,7 +193,7 @@ func Test_MD10_BedrockStream(t *testing.T) {
 	}
 }
 
-// Test_MD10_BedrockCutAnywhere cuts a stream at every byte: the result is an error, or the answer after its end mark.
+// Test_MD10_BedrockCutAnywhere cuts a stream at every byte. The result is an error, or, after the end mark, the answer.
 func Test_MD10_BedrockCutAnywhere(t *testing.T) {
 	body := stream("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"Hello"}}`, "contentBlockStop", `{"contentBlockIndex":0}`,
 		"messageStop", `{"stopReason":"end_turn"}`)
@@ -214,7 +214,7 @@ func Test_MD10_BedrockAddress(t *testing.T) {
 	for name, c := range map[string]struct {
 		env    map[string]string
 		change func(*model.Config)
-		want   string // address and authorization, or the error
+		want   string // the address and authorization, or the error
 	}{
 		"region of the environment": {nil, nil,
 			"https://bedrock-runtime.eu-west-1.amazonaws.com/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream AWS4-HMAC-SHA256 Credential=AK/"},
@@ -247,7 +247,8 @@ func Test_MD10_BedrockAddress(t *testing.T) {
 	}
 }
 
-// Test_MD10_BedrockRenews checks that expired credentials are read again once, without the retries of the model.
+// Test_MD10_BedrockRenews checks that expired credentials are read again once, and that the request is not repeated a
+// second time.
 func Test_MD10_BedrockRenews(t *testing.T) {
 	expired := reply{status: 403, errtyp: "ExpiredTokenException", body: []byte(`{"message":"The security token included in the request is expired"}`)}
 	ok := reply{body: stream("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"x"}}`, "messageStop", `{"stopReason":"end_turn"}`)}
@@ -350,7 +351,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Test_MD10_BedrockList reads the models and the inference profiles of a region, with renewed credentials.
+// Test_MD10_BedrockList lists the models and the inference profiles of a region, and renews expired credentials.
 func Test_MD10_BedrockList(t *testing.T) {
 	doc := func(s string) reply { return reply{kind: "json", body: []byte(s)} }
 	web := &cloud{replies: []reply{{status: 403, errtyp: "ExpiredTokenException", body: []byte(`{"message":"expired"}`)},

@@ -108,6 +108,30 @@ func (a *answer) ground(c *model.Citations, text string) {
 	}
 }
 
+// maxQueries bounds the searches that are counted in an answer.
+const maxQueries = 256
+
+// searched records the web searches in groundingMetadata, which chunks of a stream repeat.
+func (a *answer) searched(grounding []byte) {
+	for q := range rawjson.Elements(rawjson.Field(grounding, "webSearchQueries")) {
+		if a.queries == nil {
+			a.queries = map[string]bool{}
+		}
+		if len(a.queries) < maxQueries {
+			a.queries[string(q)] = true
+		}
+	}
+}
+
+// searches returns the number of searches that Google charges: each query, or with models before Gemini 3 one for all
+// queries of a request. Source: the price list of the Gemini API, as of September 2026.
+func (a *answer) searches() int {
+	if strings.HasPrefix(a.model, "gemini-1") || strings.HasPrefix(a.model, "gemini-2") {
+		return min(len(a.queries), 1)
+	}
+	return len(a.queries)
+}
+
 // groundingChunk reads a source: a web page, an entry of a document store, or a place on a map.
 func groundingChunk(chunk []byte) (x tenon.Citation) {
 	for _, source := range rawjson.Fields(chunk) {

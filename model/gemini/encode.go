@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -33,6 +34,7 @@ type Model struct {
 	form   model.Form
 	tools  model.ToolCache
 	past   model.Conversations
+	caches caches
 }
 
 // New returns the model for a config whose provider is gemini. Errors have code config or
@@ -46,11 +48,12 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 	}
 	q := c.Config().ResolvedQuirks()
 	old := strings.HasPrefix(cfg.Model, "gemini-1") || strings.HasPrefix(cfg.Model, "gemini-2")
-	enc := encoder{images: q.Images, audio: q.Audio, documents: q.Documents, signed: !old}
+	enc := encoder{images: q.Images, audio: q.Audio, documents: q.Documents, video: q.Video, signed: !old,
+		remote: c.Config().Remote}
 	m := &Model{client: c, cfg: c.Config(), enc: enc, quirks: q}
 	m.form = model.Form{Maker: c.Maker(), Encode: m.enc.message,
 		Key: fmt.Sprintf("%s images=%t audio=%t documents=%t signed=%t",
-			wire, q.Images, q.Audio, q.Documents, enc.signed)}
+			wire, q.Images, q.Audio, q.Documents, enc.signed) + q.RemoteKey()}
 	return m, nil
 }
 
@@ -59,13 +62,29 @@ func (m *Model) Name() string { return m.client.Name() }
 
 // Generate sends the request and yields the answer; see [tenon.Model].
 func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
-	body, err := m.body(req)
+	used := ""
+	cache := func(prefix []byte) string {
+		used = m.cached(ctx, prefix)
+		return used
+	}
+	answer := m.generate(ctx, req, cache)
+	if used == "" {
+		return answer
+	}
+	return m.uncached(ctx, req, used, answer)
+}
+
+func setKey(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) } // not in the URL, which may be logged
+
+// generate sends the request; see body for cache.
+func (m *Model) generate(ctx context.Context, req *tenon.Request, cache func([]byte) string,
+) iter.Seq2[tenon.Delta, error] {
+	body, err := m.body(req, cache)
 	if err != nil {
 		return func(yield func(tenon.Delta, error) bool) { yield(tenon.Delta{}, err) }
 	}
 	h := http.Header{"Accept": {"text/event-stream"}}
-	x := model.Exchange{Header: h, Body: body, Parse: Parse, Whole: whole,
-		Key: func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) }} // not in the URL, which may be logged
+	x := model.Exchange{Header: h, Body: body, Parse: Parse, Whole: whole, Key: setKey}
 	x.Path = "/v1beta/models/" + url.PathEscape(m.cfg.Model) + ":streamGenerateContent"
 	if m.cfg.Provider == "vertex" {
 		if x.Base, x.Path, err = m.client.Vertex(ctx, "google", "streamGenerateContent"); err != nil {
@@ -76,8 +95,9 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 	return m.client.Generate(ctx, x)
 }
 
-// body builds the request. Members that change least come first.
-func (m *Model) body(req *tenon.Request) (*model.Body, error) {
+// body builds the request. Members that change least come first. cache returns the name of the provider's cache of
+// the members that it is given, or "" if there is none. It may be nil.
+func (m *Model) body(req *tenon.Request, cache func(prefix []byte) string) (*model.Body, error) {
 	req = m.cfg.Fill(req)
 	h := make([]byte, 0, 512)
 	h = append(h, `{"generationConfig":{"maxOutputTokens":`...)
@@ -100,13 +120,43 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 			h = model.AppendSchema(append(h, `,"responseJsonSchema":`...), req.Output)
 		}
 	}
+	h, choice := append(h, '}'), appendChoice(nil, req)
+	if cache = m.mayCache(cache); cache == nil {
+		h, choice = append(h, choice...), nil
+	}
+	h = m.cfg.AddSettings(h, wire, req, &asked)
+	stable := m.stable(req, choice)
 	b := &model.Body{}
-	h = m.cfg.AddSettings(appendChoice(append(h, '}'), req), wire, req, &asked)
+	name := ""
+	if cache != nil {
+		name = cache(bytes.Join(stable, nil))
+	}
+	if name == "" {
+		b.Add(h)
+		for _, piece := range stable {
+			b.Add(piece)
+		}
+		h = nil
+	} else {
+		h = rawjson.AppendString(append(h, `,"cachedContent":`...), name)
+	}
+	b.Add(append(h, `,"contents":[`...))
+	if err := m.past.Add(b, &m.form, req.Messages, true); err != nil {
+		return nil, err
+	}
+	b.Add([]byte("]}"))
+	return b, nil
+}
+
+// stable returns the members that are the same in all requests of a run, with a comma before each: the tools and the
+// system prompt, after the choice of a tool.
+func (m *Model) stable(req *tenon.Request, choice []byte) [][]byte {
+	h := choice
 	hosted := m.cfg.AppendHosted(nil, req)
+	var pieces [][]byte
 	switch {
 	case len(req.Tools) > 0:
-		b.Add(append(h, `,"tools":[{"functionDeclarations":`...))
-		b.Add(m.tools.Get(req.Tools, encodeTools))
+		pieces = append(pieces, append(h, `,"tools":[{"functionDeclarations":`...), m.tools.Get(req.Tools, encodeTools))
 		h = append(append([]byte("}"), hosted...), ']')
 	case len(hosted) > 0:
 		h = append(append(append(h, `,"tools":[`...), hosted[1:]...), ']')
@@ -115,12 +165,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = append(h, `,"systemInstruction":{"parts":[{"text":`...)
 		h = append(rawjson.AppendString(h, req.System), "}]}"...)
 	}
-	b.Add(append(h, `,"contents":[`...))
-	if err := m.past.Add(b, &m.form, req.Messages, true); err != nil {
-		return nil, err
-	}
-	b.Add([]byte("]}"))
-	return b, nil
+	return append(pieces, h)
 }
 
 // appendEffort appends the effort: a level from Gemini 3 on, a number of tokens before.
@@ -182,7 +227,9 @@ func encodeTools(tools []tenon.Tool) []byte {
 type encoder struct {
 	images, audio bool
 	documents     bool
+	video         bool
 	signed        bool // calls need a signature, and results may contain images
+	remote        func(tenon.Content) (model.Remote, bool)
 }
 
 // message returns the content of a message with a leading comma, or nothing if no part has a form
@@ -316,7 +363,7 @@ func (e encoder) result(dst []byte, r *tenon.ToolResult) ([]byte, []tenon.Conten
 	return append(dst, "}}"...), later
 }
 
-// inline returns content that is sent inline: images, documents and audio.
+// inline returns content that is sent inline: images, documents, audio and videos.
 func (e encoder) inline(c tenon.Content) (mime, data string, ok bool) {
 	if mime, data, ok = model.ImageOf(c); ok {
 		return mime, data, e.images
@@ -324,18 +371,21 @@ func (e encoder) inline(c tenon.Content) (mime, data string, ok bool) {
 	if _, data, ok = model.DocumentOf(c); ok {
 		return "application/pdf", data, e.documents
 	}
+	if mime, data, ok = model.VideoOf(c); ok {
+		return mime, data, e.video
+	}
 	mime = strings.ToLower(c.MimeType)
 	return mime, c.Data, e.audio && c.Data != "" && strings.HasPrefix(mime, "audio/") &&
 		(c.Type == tenon.ContentAudio || c.Type == tenon.ContentResource)
 }
 
 func (e encoder) block(dst []byte, c tenon.Content) []byte {
-	if r, ok := model.RemoteOf(c); ok && r.URL != "" { // also files of the Files API, YouTube and gs:
+	if r, ok := e.remote(c); ok { // also files of the Files API, YouTube and gs:
 		dst = append(dst, `{"fileData":{`...)
 		if r.MIME != "" {
 			dst = append(rawjson.AppendString(append(dst, `"mimeType":`...), r.MIME), ',')
 		}
-		return append(rawjson.AppendString(append(dst, `"fileUri":`...), r.URL), "}}"...)
+		return append(rawjson.AppendString(append(dst, `"fileUri":`...), r.GeminiURI()), "}}"...)
 	}
 	mime, data, ok := e.inline(c)
 	if !ok {
@@ -350,7 +400,7 @@ func (e encoder) block(dst []byte, c tenon.Content) []byte {
 // EncodedLen returns the length of the body that Generate would send. It measures the cost of
 // encoding a turn, for the figures.
 func (m *Model) EncodedLen(req *tenon.Request) (int64, error) {
-	b, err := m.body(req)
+	b, err := m.body(req, nil)
 	if err != nil {
 		return 0, err
 	}

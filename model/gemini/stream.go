@@ -50,6 +50,7 @@ type answer struct {
 	warnings  []string
 	grounding []byte // the last groundingMetadata with sources
 	cited     []byte // the last citationMetadata
+	queries   map[string]bool
 	media     model.Media
 	probs     model.Logprobs
 }
@@ -134,6 +135,7 @@ func (a *answer) candidate(c []byte) error {
 			if rawjson.Field(v, "groundingChunks") != nil {
 				a.grounding = append(a.grounding[:0], v...)
 			}
+			a.searched(v)
 		case "citationMetadata":
 			a.cited = append(a.cited[:0], v...)
 		case "logprobsResult":
@@ -351,6 +353,9 @@ func (a *answer) response() *tenon.Response {
 		msg.Parts = append(msg.Parts, out)
 	}
 	a.cite(msg.Parts)
+	if a.usage != nil {
+		a.usage.Searches = a.searches()
+	}
 	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage}
 	list, warning := a.probs.Take()
 	if warning != "" {

@@ -97,25 +97,21 @@ func (e encoder) results(msg *tenon.Message) []byte {
 // result returns the text of a result, and the images that follow in a user message, because the templates of most
 // models ignore images of results.
 func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Part) {
-	var media []tenon.Part
-	texts := make([]string, 0, len(r.Content))
-	for _, c := range r.Content {
-		note := model.Note(c)
-		if data, ok := e.media(c); ok {
-			media = append(media, tenon.Part{Type: tenon.PartFile, MimeType: c.MimeType, Data: data})
-			if strings.HasPrefix(c.MimeType, "image/") {
-				media[len(media)-1].Type = tenon.PartImage
-			}
-			note = fmt.Sprintf("[%s %s %d bytes, in the following user message]", c.Type, c.MimeType, model.Size(data))
+	text, later := model.SplitResult(r, func(c tenon.Content) (tenon.Content, bool) {
+		data, ok := e.media(c)
+		out := tenon.Content{Type: tenon.ContentAudio, MimeType: c.MimeType, Data: data}
+		if strings.HasPrefix(strings.ToLower(c.MimeType), "image/") {
+			out.Type = tenon.ContentImage
 		}
-		texts = append(texts, note)
-	}
-	text := strings.Join(texts, "\n")
-	if text == "" {
-		text = model.EmptyResult
-	}
-	if r.IsError && !strings.HasPrefix(text, "Error") {
-		text = "Error: " + text // this wire has no error flag
+		return out, ok
+	})
+	var media []tenon.Part
+	for _, c := range later {
+		p := tenon.Part{Type: tenon.PartFile, MimeType: c.MimeType, Data: c.Data}
+		if c.Type == tenon.ContentImage {
+			p.Type = tenon.PartImage
+		}
+		media = append(media, p)
 	}
 	return text, media
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/model/ollama"
 )
 
-// server answers all requests alike and records them.
+// server gives the same answer to all requests and records them.
 type server struct {
 	status     int
 	kind, body string
@@ -60,7 +60,7 @@ func open(t *testing.T, s *server, change func(*model.Config)) *ollama.Model {
 	return m
 }
 
-// ask returns one line about the answer of a model.
+// ask returns a one-line description of a model's answer.
 func ask(t *testing.T, m tenon.Model, req *tenon.Request) string {
 	t.Helper()
 	var b strings.Builder
@@ -104,7 +104,7 @@ func describe(r *tenon.Response) string {
 
 var hello = &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("Hi")}}
 
-// chunk is a line of an answer.
+// chunk returns a line of a streamed answer.
 func chunk(message string) string {
 	return `{"model":"qwen3:8b","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant",` + message + `},"done":false}` + "\n"
 }
@@ -178,7 +178,8 @@ func Test_MD10_OllamaDocument(t *testing.T) {
 	}
 }
 
-// Test_MD10_OllamaAddress checks the address and the key: the path of OpenAI's format is not part of it.
+// Test_MD10_OllamaAddress checks the address and the key. If base_url ends with the path of OpenAI's API, the path is
+// replaced by /api/chat.
 func Test_MD10_OllamaAddress(t *testing.T) {
 	for base, want := range map[string]string{
 		"":                         "http://127.0.0.1:11434/api/chat",
@@ -256,7 +257,7 @@ func Test_MD10_OllamaRequest(t *testing.T) {
 	}
 }
 
-// FuzzOllamaStream: any lines become an answer or an error.
+// FuzzOllamaStream checks that any lines result in an answer or an error.
 func FuzzOllamaStream(f *testing.F) {
 	f.Add(chunk(`"content":"x","thinking":"y","tool_calls":[{"id":"1","function":{"name":"f","arguments":{"a":1}}}]`) + ended("stop"))
 	f.Add(`{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{"}}]},"logprobs":[{}],"done":true}`)

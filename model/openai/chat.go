@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -41,7 +42,7 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 }
 
 func newModel(cfg model.Config) *Model {
-	m := &Model{cfg: cfg, enc: encoder{cfg.ResolvedQuirks()}}
+	m := &Model{cfg: cfg, enc: encoder{cfg.ResolvedQuirks(), cfg.Remote}}
 	m.form = model.Form{Key: m.enc.key(), Encode: m.enc.message, Bridge: m.enc.bridge()}
 	return m
 }
@@ -120,7 +121,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		}
 	}
 	b.Add(h)
-	if err := m.past.Add(b, &m.form, req.Messages, req.System == ""); err != nil {
+	if err := m.past.Add(b, &m.form, fresh(req.Messages, time.Now()), req.System == ""); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))

@@ -14,14 +14,17 @@ import (
 )
 
 // encoder encodes messages for Chat Completions.
-type encoder struct{ quirks model.Quirks }
+type encoder struct {
+	quirks model.Quirks
+	remote func(tenon.Content) (model.Remote, bool) // see [model.Config.Remote]
+}
 
 // key returns the cache key of encoded messages for these quirks.
 func (e encoder) key() string {
 	q := e.quirks
 	return fmt.Sprintf("%s images=%t audio=%t documents=%t echo=%s need=%t ids=%d bridge=%t system=%t", wire, q.Images,
 		q.Audio, q.Documents, strings.Join(q.EchoReasoning, ","), q.NeedReasoning, q.CallIDs, q.BridgeResults,
-		q.SystemMessages)
+		q.SystemMessages) + q.RemoteKey()
 }
 
 // message returns the wire form of a message with a leading comma, or nothing if it has none. The
@@ -54,12 +57,17 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 	empty := len(dst)
 	text := msg.Text()
 	calls := msg.Calls()
-	switch {
+	images := appendImages(nil, msg)
+	switch audio := audioOf(msg); {
+	case audio != "": // the id replaces the transcript
+		dst = append(rawjson.AppendString(append(dst, `,"audio":{"id":`...), audio), '}')
 	case text != "":
 		dst = append(dst, `,"content":`...)
 		dst = rawjson.AppendString(dst, text)
 	case len(calls) > 0:
 		dst = append(dst, `,"content":null`...)
+	case len(images) > 0:
+		dst = append(dst, `,"content":""`...)
 	default: // media without a text
 		for i := range msg.Parts {
 			if p := &msg.Parts[i]; p.Data != "" {
@@ -68,6 +76,7 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 			}
 		}
 	}
+	dst = append(dst, images...)
 	echoed := false
 	for i := range msg.Parts {
 		p := &msg.Parts[i]
@@ -166,33 +175,13 @@ func partsOf(msg *tenon.Message) []tenon.Part {
 // result returns the text of a result, and the images, documents and audio for the following user
 // message.
 func (e encoder) result(r *tenon.ToolResult) (string, []tenon.Content) {
-	var later []tenon.Content
-	var texts []string
-	for _, c := range r.Content {
-		note := model.Note(c)
-		mime, data, image := model.ImageOf(c)
-		switch {
-		case image && e.quirks.Images:
-			later = append(later, tenon.Content{Type: tenon.ContentImage, MimeType: mime, Data: data})
-			note = fmt.Sprintf("[image %s %d bytes, in the following user message]", mime, model.Size(data))
-		case e.document(c):
-			later = append(later, c)
-			note = fmt.Sprintf("[resource %s %s %d bytes, in the following user message]",
-				model.Visible(c.URI), c.MimeType, model.Size(c.Data))
-		case c.Type == tenon.ContentAudio && e.quirks.Audio && audioFormat(c.MimeType) != "":
-			later = append(later, c)
-			note = fmt.Sprintf("[audio %s %d bytes, in the following user message]", c.MimeType, model.Size(c.Data))
+	return model.SplitResult(r, func(c tenon.Content) (tenon.Content, bool) {
+		if mime, data, ok := model.ImageOf(c); ok && e.quirks.Images {
+			return tenon.Content{Type: tenon.ContentImage, MimeType: mime, Data: data}, true
 		}
-		texts = append(texts, note)
-	}
-	text := strings.Join(texts, "\n")
-	if text == "" {
-		text = model.EmptyResult
-	}
-	if r.IsError && !strings.HasPrefix(text, "Error") {
-		text = "Error: " + text // this wire has no error flag
-	}
-	return text, later
+		sound := c.Type == tenon.ContentAudio && e.quirks.Audio && audioFormat(c.MimeType) != ""
+		return c, sound || e.document(c)
+	})
 }
 
 // document reports whether a block is a PDF file that the model can read.
@@ -244,11 +233,11 @@ func (e encoder) user(dst []byte, msg *tenon.Message, more ...tenon.Content) []b
 }
 
 func (e encoder) block(dst []byte, c tenon.Content) []byte {
-	switch r, _ := model.RemoteOf(c); {
-	case r.Kind == model.RemoteImage && r.Web() && e.quirks.Images:
-		return append(rawjson.AppendString(append(dst, `{"type":"image_url","image_url":{"url":`...), r.URL), "}}"...)
-	case r.Kind == model.RemoteDocument && r.ID != "" && e.quirks.Documents:
+	switch r, ok := e.remote(c); {
+	case ok && r.ID != "":
 		return append(rawjson.AppendString(append(dst, `{"type":"file","file":{"file_id":`...), r.ID), "}}"...)
+	case ok:
+		return append(rawjson.AppendString(append(dst, `{"type":"image_url","image_url":{"url":`...), r.URL), "}}"...)
 	}
 	mime, data, image := model.ImageOf(c)
 	switch {

@@ -3,7 +3,10 @@ package openai
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -23,6 +26,10 @@ func (a *answer) speech(v []byte) {
 			if len(a.audio) <= maxAudio {
 				a.audio = append(a.audio, rawjson.StringBody(v)...)
 			}
+		case "id":
+			a.audioID = rawjson.String(v)
+		case "expires_at":
+			a.audioEnds, _ = rawjson.Int(v)
 		case "transcript":
 			a.spoken = append(a.spoken, rawjson.StringBody(v)...)
 			a.send(tenon.DeltaText, rawjson.String(v))
@@ -41,12 +48,86 @@ func (a *answer) generated() []tenon.Part {
 		if !ok {
 			joined = string(a.audio)
 		}
-		if p := a.media.Add("", joined, "", nil); p != nil && !strings.HasPrefix(p.MimeType, "audio/") {
+		if p := a.media.Add("", joined, wire, a.rawAudio()); p != nil && !strings.HasPrefix(p.MimeType, "audio/") {
 			a.media.Retype(p.Data, "audio/pcm")
 		}
 	}
 	a.warnings = append(a.warnings, a.media.Warnings...)
 	return a.media.Parts()
+}
+
+// rawImage is the provider's form of a generated image, without its data. Only models that sent such an image get it
+// back (ChatAssistantMessage of OpenRouter's API reference).
+const rawImage = `{"type":"image_url"}`
+
+// appendImages appends the generated images of an answer that are sent back to the model.
+func appendImages(dst []byte, msg *tenon.Message) []byte {
+	begun := false
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		if p.Wire != wire || p.Type != tenon.PartImage || p.Data == "" || len(p.Raw) == 0 {
+			continue
+		}
+		sep := `,`
+		if !begun {
+			sep, begun = `,"images":[`, true
+		}
+		dst = append(append(dst, sep...), `{"type":"image_url","image_url":{"url":`...)
+		dst = append(rawjson.AppendString(dst, "data:"+p.MimeType+";base64,"+p.Data), "}}"...)
+	}
+	if begun {
+		dst = append(dst, ']')
+	}
+	return dst
+}
+
+// rawAudio returns the provider's form of generated audio without its data, or nil if the answer has no id for it.
+func (a *answer) rawAudio() []byte {
+	if a.audioID == "" || a.audioEnds <= 0 {
+		return nil
+	}
+	raw := rawjson.AppendString([]byte(`{"id":`), a.audioID)
+	return append(strconv.AppendInt(append(raw, `,"expires_at":`...), int64(a.audioEnds), 10), '}')
+}
+
+// audioOf returns the id of the generated audio of an answer, or "". The provider keeps the audio until it expires
+// (ChatCompletionAudio of openai-go); see [fresh].
+func audioOf(msg *tenon.Message) string {
+	for i := range msg.Parts {
+		if p := &msg.Parts[i]; p.Wire == wire && p.Type == tenon.PartFile && p.Data != "" {
+			if id := rawjson.String(rawjson.Field(p.Raw, "id")); id != "" {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// fresh returns the messages without the ids of audio that the provider has deleted or deletes within a minute.
+func fresh(msgs []*tenon.Message, now time.Time) []*tenon.Message {
+	var out []*tenon.Message
+	for i, m := range msgs {
+		if m.Role != tenon.RoleAssistant || audioOf(m) == "" {
+			continue
+		}
+		for j := range m.Parts {
+			ends, ok := rawjson.Int(rawjson.Field(m.Parts[j].Raw, "expires_at"))
+			if !ok || m.Parts[j].Type != tenon.PartFile || now.Add(time.Minute).Before(time.Unix(int64(ends), 0)) {
+				continue
+			}
+			if out == nil {
+				out = slices.Clone(msgs)
+			}
+			parts := slices.Clone(m.Parts)
+			parts[j].Wire, parts[j].Raw = "", nil
+			out[i] = &tenon.Message{Role: m.Role, By: m.By, Partial: m.Partial, Parts: parts}
+			break
+		}
+	}
+	if out == nil {
+		return msgs
+	}
+	return out
 }
 
 // joinBase64 joins pieces that may each have their own padding.

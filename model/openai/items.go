@@ -16,6 +16,7 @@ type items struct {
 	system    bool         // the conversation may contain messages of role system
 	search    bool         // the server supports tool search
 	tools     []tenon.Tool // the tools of the request
+	remote    func(tenon.Content) (model.Remote, bool)
 }
 
 // message returns the items of a message with a leading comma each, or nothing if the message has
@@ -61,6 +62,8 @@ func (e items) assistant(msg *tenon.Message) []byte {
 			}
 		case p.Type == tenon.PartCall && p.Call != nil:
 			switch search := isSearch(p.Call.ID); {
+			case p.Call.Connector != nil && isApproval(p.Call.ID):
+				dst = appendApprovalRequest(dst, p, own)
 			case own && whole && (e.search || !search):
 				dst = append(append(dst, ','), p.Raw...)
 			case e.search && search:
@@ -107,6 +110,11 @@ func (e items) results(msg *tenon.Message) []byte {
 			nth++
 			continue
 		}
+		if isApproval(r.ID) {
+			dst = appendApproval(dst, r)
+			nth++
+			continue
+		}
 		dst = append(dst, `,{"type":"function_call_output","call_id":`...)
 		dst = rawjson.AppendString(dst, callID(r.ID, nth))
 		dst = append(dst, `,"output":`...)
@@ -125,11 +133,7 @@ func (e items) output(dst []byte, r *tenon.ToolResult) []byte {
 		}
 	}
 	if plain {
-		text := model.ResultText(r)
-		if r.IsError && !strings.HasPrefix(text, "Error") {
-			text = "Error: " + text // this wire has no error flag
-		}
-		return rawjson.AppendString(dst, text)
+		return rawjson.AppendString(dst, model.FailureText(r, model.ResultText(r)))
 	}
 	mark := len(dst)
 	if r.IsError && (r.Content[0].Type != tenon.ContentText || !strings.HasPrefix(r.Content[0].Text, "Error")) {
@@ -186,21 +190,18 @@ func (e items) user(dst []byte, parts []tenon.Part) []byte {
 }
 
 func (e items) block(dst []byte, c tenon.Content) []byte {
-	r, _ := model.RemoteOf(c)
-	for _, x := range []struct {
-		ok           bool
-		head, member string
-		value        string
-	}{
-		{r.Kind == model.RemoteImage && r.Web() && e.images, "input_image", "image_url", r.URL},
-		{r.Kind == model.RemoteImage && r.ID != "" && e.images, "input_image", "file_id", r.ID},
-		{r.Kind == model.RemoteDocument && r.Web() && e.documents, "input_file", "file_url", r.URL},
-		{r.Kind == model.RemoteDocument && r.ID != "" && e.documents, "input_file", "file_id", r.ID},
-	} {
-		if x.ok {
-			dst = append(dst, `{"type":"`+x.head+`","`+x.member+`":`...)
-			return append(rawjson.AppendString(dst, x.value), '}')
+	if r, ok := e.remote(c); ok {
+		head, member, value := `{"type":"input_file",`, `"file_id":`, r.ID
+		if r.Kind == model.RemoteImage {
+			head = `{"type":"input_image",`
 		}
+		switch {
+		case r.ID == "" && r.Kind == model.RemoteImage:
+			member, value = `"image_url":`, r.URL
+		case r.ID == "":
+			member, value = `"file_url":`, r.URL
+		}
+		return append(rawjson.AppendString(append(append(dst, head...), member...), value), '}')
 	}
 	if mime, data, image := model.ImageOf(c); image && e.images {
 		dst = append(dst, `{"type":"input_image","image_url":`...)

@@ -40,9 +40,9 @@ func NewResponses(cfg model.Config, env model.Env) (*Responses, error) {
 	}
 	q := c.Config().ResolvedQuirks()
 	enc := items{images: q.Images, documents: q.Documents, encrypted: q.EncryptedReasoning, search: q.ToolSearch,
-		system: q.SystemMessages}
+		system: q.SystemMessages, remote: c.Config().Remote}
 	form := model.Form{Maker: c.Maker(), Key: fmt.Sprintf("%s images=%t documents=%t search=%t system=%t",
-		model.WireResponses, q.Images, q.Documents, q.ToolSearch, q.SystemMessages)}
+		model.WireResponses, q.Images, q.Documents, q.ToolSearch, q.SystemMessages) + q.RemoteKey()}
 	return &Responses{client: c, cfg: c.Config(), quirks: q, enc: enc, form: form}, nil
 }
 
@@ -135,7 +135,11 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	enc.tools = req.Tools
 	form := m.form
 	form.Encode = enc.message
-	if err := m.past.Add(b, &form, req.Messages, true); err != nil {
+	messages := req.Messages
+	if len(m.cfg.Tools) > 0 {
+		messages = withdraw(messages, m.cfg.Connector)
+	}
+	if err := m.past.Add(b, &form, messages, true); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))

@@ -45,6 +45,8 @@ type output struct {
 	emit    func(tenon.Delta) bool
 	stopped bool   // the consumer stopped
 	finder  string // tool that represents tool searches; "": they are ignored
+	// connector returns the connector of a label and a tool. It may be nil.
+	connector func(label, tool string) *tenon.Connector
 
 	id, model string
 	items     map[int]*item // by output_index, because some servers change the id of an item between events
@@ -177,6 +179,8 @@ func (a *output) begun(it *item, object []byte) {
 	switch it.kind {
 	case "function_call":
 		name = rawjson.String(rawjson.Field(object, "name"))
+	case approvalItem:
+		name = connectorCall(object)
 	case searchItem:
 		if rawjson.String(rawjson.Field(object, "execution")) == "client" {
 			name = a.finder
@@ -276,6 +280,9 @@ func (a *output) response() *tenon.Response {
 	slices.SortFunc(order, func(x, y *item) int { return x.index - y.index })
 	calls := 0
 	for _, it := range order {
+		if a.usage != nil && charged(it.raw) {
+			a.usage.Searches++
+		}
 		p := a.part(it)
 		if p == nil {
 			continue
@@ -293,6 +300,16 @@ func (a *output) response() *tenon.Response {
 	}
 	r.Stop = a.stop(calls)
 	return r
+}
+
+// charged reports whether an item is a web search that the provider charges. Opening a page and finding a text in it
+// are not. Source: ResponseFunctionWebSearch of openai-go.
+func charged(item []byte) bool {
+	if rawjson.String(rawjson.Field(item, "type")) != "web_search_call" {
+		return false
+	}
+	action := rawjson.String(rawjson.Field(rawjson.Field(item, "action"), "type"))
+	return action == "search" || action == ""
 }
 
 // part returns an item as a part of the message. It returns nil if the item is omitted.
@@ -322,6 +339,10 @@ func (a *output) part(it *item) *tenon.Part {
 		}
 	case "function_call":
 		return a.call(it)
+	case approvalItem:
+		if whole {
+			return a.approval(it)
+		}
 	case imageItem:
 		if whole {
 			return a.image(it.raw)

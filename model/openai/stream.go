@@ -79,6 +79,8 @@ type answer struct {
 	sources, results []byte
 	media            model.Media
 	audio            []byte // base64, in pieces
+	audioID          string
+	audioEnds        int    // Unix time until which the provider knows audioID; 0 if it is unknown
 	spoken           []byte // the string bodies of the audio's transcript
 	probs            model.Logprobs
 }
@@ -202,7 +204,8 @@ func (a *answer) delta(d []byte) {
 			a.piece(0, "", v)
 		case "images": // OpenRouter
 			for x := range rawjson.Elements(v) {
-				a.media.DataURL(rawjson.String(rawjson.Field(rawjson.Field(x, "image_url"), "url")))
+				a.media.DataURL(rawjson.String(rawjson.Field(rawjson.Field(x, "image_url"), "url")), wire,
+					[]byte(rawImage))
 			}
 		case "audio":
 			a.speech(v)
@@ -435,6 +438,10 @@ func readUsage(v []byte) *tenon.Usage {
 			u.CacheWrite = max(u.CacheWrite, n)
 		case "reasoning_tokens":
 			u.Reasoning = max(u.Reasoning, n)
+		case "num_search_queries": // Perplexity
+			u.Searches = n
+		case "server_tool_use": // OpenRouter
+			u.Searches, _ = rawjson.Int(rawjson.Field(v, "web_search_requests"))
 		case "prompt_tokens_details":
 			u.CacheRead, _ = rawjson.Int(rawjson.Field(v, "cached_tokens"))
 			n, _ := rawjson.Int(rawjson.Field(v, "cache_write_tokens"))

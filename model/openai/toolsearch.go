@@ -29,7 +29,8 @@ func appendSearch(dst []byte, t *tenon.Tool) []byte {
 	return append(model.Schema(dst, t.Input), '}')
 }
 
-// appendSearchCall appends the item of a search that has no raw item.
+// appendSearchCall appends the search item for a call of the finder. It is used if the model's original item is not
+// available.
 func appendSearchCall(dst []byte, c *tenon.ToolCall) []byte {
 	dst = append(dst, `,{"type":"`+searchItem+`","execution":"client","status":"completed","call_id":`...)
 	dst = rawjson.AppendString(dst, strings.TrimPrefix(c.ID, searchPrefix))
@@ -37,7 +38,7 @@ func appendSearchCall(dst []byte, c *tenon.ToolCall) []byte {
 	return append(model.AppendArguments(dst, c), '}')
 }
 
-// found appends the result of a search: the definitions of the tools of the request that the search found.
+// found appends the result of a search: the definitions of those tools of the request that the search found.
 func (e items) found(dst []byte, r *tenon.ToolResult) []byte {
 	dst = append(dst, `,{"type":"tool_search_output","execution":"client","status":"completed","call_id":`...)
 	dst = rawjson.AppendString(dst, strings.TrimPrefix(r.ID, searchPrefix))
@@ -92,18 +93,18 @@ func (m *Responses) encodeTools(req *tenon.Request) []byte {
 		}
 		return append(dst, ']')
 	}
-	if !all { // another model found some of them, so they depend on the conversation
+	if !all { // another model found some tools, so the text depends on the conversation: not cached
 		return encode(req.Tools)
 	}
 	return m.tools.Get(req.Tools, encode)
 }
 
-// parser returns a parser that decodes a tool search as a call of the finder.
+// parser returns a parser that decodes a tool search as a call of the finder, and knows the connectors of the model.
 func (m *Responses) parser(finder string) model.Parser {
-	if !m.enc.search || finder == "" {
-		return ParseResponses
+	if !m.enc.search {
+		finder = ""
 	}
 	return func(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response, error) {
-		return parseResponses(next, &output{emit: emit, finder: finder})
+		return parseResponses(next, &output{emit: emit, finder: finder, connector: m.cfg.Connector})
 	}
 }

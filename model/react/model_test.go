@@ -146,7 +146,7 @@ func shown(r *tenon.Response) string {
 	return s
 }
 
-// TestGenerateStops checks that a caller can stop reading, and that errors are passed on.
+// TestGenerateStops checks that a caller can stop reading the stream, and that errors of the model are returned.
 func TestGenerateStops(t *testing.T) {
 	p, err := New(Config{})
 	if err != nil {
@@ -177,7 +177,7 @@ func TestGenerateStops(t *testing.T) {
 	}
 }
 
-// TestRequestKeepsPictures checks that images and a script's mark are passed on.
+// TestRequestKeepsPictures checks that the wrapped model gets the images and the script's mark of a request.
 func TestRequestKeepsPictures(t *testing.T) {
 	p, err := New(Config{})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestPromptsReadArgumentsOnce checks that the text of the tools is rendered once for all prompts.
+// TestPromptsReadArgumentsOnce checks that the description of the tools is rendered once and used for all prompts.
 func TestPromptsReadArgumentsOnce(t *testing.T) {
 	t.Run("TG-41", func(t *testing.T) {
 		text, _ := Builtin("default")

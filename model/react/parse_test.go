@@ -11,7 +11,7 @@ import (
 // big is a text of one megabyte.
 var big = strings.Repeat("0123456789 bcdef\n", 1<<16)
 
-// replies maps texts to their step, or to the beginning of their error.
+// replies maps texts to the step that they contain, or to the beginning of the error.
 var replies = []struct {
 	name, text string
 	want       Step
@@ -116,7 +116,7 @@ func act(thought, name, args string) Step {
 
 func final(thought, answer string) Step { return Step{Thought: thought, Final: true, Answer: answer} }
 
-// feed parses chunks and checks that the streamed text equals the result.
+// feed parses chunks and checks that the streamed text equals the text of the result.
 func feed(t *testing.T, chunks ...string) (Step, string) {
 	t.Helper()
 	var thought, answer, call strings.Builder
@@ -143,7 +143,8 @@ func same(a, b Step) bool {
 	return a.Thought == b.Thought && a.Action == b.Action && string(a.Args) == string(b.Args) && a.Final == b.Final && a.Answer == b.Answer
 }
 
-// TestParse also shows TG-49: more than 40 texts, whole and split into every two chunks.
+// TestParse also proves TG-49: it parses more than 40 texts, each as a whole and in two pieces, for every position of
+// the split.
 func TestParse(t *testing.T) {
 	if len(replies) < 40 {
 		t.Fatalf("%d cases", len(replies))
@@ -189,7 +190,7 @@ func TestParseStreamsEarly(t *testing.T) {
 	}
 }
 
-// TestParseLong checks that parsing a megabyte is fast for any content.
+// TestParseLong checks that a text of one megabyte is parsed fast, whatever it contains.
 func TestParseLong(t *testing.T) {
 	for name, text := range map[string]string{
 		"answer":       "Final Answer: " + big,

@@ -177,7 +177,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestToolsHostile checks that no schema of a server breaks the prompt.
+// TestToolsHostile checks that hostile schemas of a server cannot break the prompt.
 func TestToolsHostile(t *testing.T) {
 	deep := strings.Repeat(`{"type":"object","properties":{"a":`, 2000) + "{}" + strings.Repeat("}}", 2000)
 	wide := `{"properties":{"a":{"enum":[` + strings.Repeat(`"xxxxxxxxxx",`, 100000) + `1]}}}`

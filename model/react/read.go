@@ -36,11 +36,13 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 	first, whole := p, step
 	visible, hidden := textcall.Split(text)
 	r.Hidden = hidden
-	if hidden != "" {
-		p = NewParser(func(string, string) {})
-		p.Feed(visible)
-		if step, err = p.End(); r.isPlain(visible, p, step, err) {
+	if hidesStep := inComment(text, first.from); hidesStep || visible != text {
+		visible, p, step, err = parseVisible(visible)
+		if r.isPlain(visible, p, step, err) {
 			return r.done(step, nil)
+		}
+		if hidesStep {
+			whole = Step{}
 		}
 	}
 	found, ferr := r.loose(visible)
@@ -72,11 +74,11 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 	return r.done(step, err)
 }
 
-// read is a reply that is being read.
+// read is the state while a reply is interpreted.
 type read struct {
 	Reading
 	tools    []tenon.Tool
-	explicit bool // the arguments were written
+	explicit bool // the reply contains arguments; they are not inferred
 }
 
 func (r *read) done(step Step, err error) (Reading, error) {
@@ -94,7 +96,7 @@ func (r *read) done(step Step, err error) (Reading, error) {
 // around the step, and an action must have the name of a tool and explicit arguments.
 func (r *read) isPlain(text string, p *Parser, step Step, err error) bool {
 	switch {
-	case err != nil, textcall.HasTag(text[:p.from]), textcall.EndsThinking(text[p.to:]):
+	case err != nil, textcall.HasTag(text[:p.from]), textcall.EndsThinking(text[p.to:]), inComment(text, p.from):
 		return false
 	case step.Final:
 		return true
@@ -111,13 +113,21 @@ func (r *read) isPlain(text string, p *Parser, step Step, err error) bool {
 // isName reports whether a text can be the name of a tool. The core then reports that there is no such tool.
 func isName(s string) bool { return s != "" && !strings.ContainsAny(s, " \t(){}[]<>\"'`=:;,*|") }
 
-// loose reads a reply without thinking in the other forms of a step.
+// loose reads a reply without thinking in the other forms of a step. A line that begins in a comment is ignored.
 func (r *read) loose(text string) (Step, error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var step Step
 	var thoughts []string
+	hidden, shown := comment(text, 0)
 	for at := 0; at < len(text); {
+		for at >= shown {
+			hidden, shown = comment(text, shown)
+		}
 		line, rest := cutLine(text[at:])
+		if hidden < at {
+			at = len(text) - len(rest)
+			continue
+		}
 		mark, tail := marker(line)
 		at = len(text) - len(rest)
 		switch mark {
@@ -139,43 +149,6 @@ func (r *read) loose(text string) (Step, error) {
 		}
 	}
 	return r.markless(text)
-}
-
-// markless reads a reply in which no line begins with an action or an answer.
-func (r *read) markless(text string) (Step, error) {
-	c, before, err := textcall.Find(text, r.tools)
-	if !errors.Is(err, textcall.ErrNone) {
-		step, ok := stepOf(c)
-		if step.Thought == "" {
-			step.Thought = plainThought(before)
-		}
-		if err == nil && ok {
-			r.Repairs = append(r.Repairs, append(c.Repairs, "the step was written in another form")...)
-		}
-		return step, err
-	}
-	// A step on one line.
-	low := strings.ToLower(text)
-	if i := strings.LastIndex(low, " final answer:"); i >= 0 && hasThought(text) {
-		r.Repairs = append(r.Repairs, "the step was written on one line")
-		return r.answer(Step{Thought: plainThought(text[:i])}, strings.TrimSpace(text[i+len(" final answer:"):]), "")
-	}
-	if i := strings.Index(low, " action:"); i >= 0 && hasThought(text) {
-		step := Step{Thought: plainThought(text[:i])}
-		line, rest := cutLine(text[i+len(" action:"):])
-		if err := r.action(&step, strings.TrimSpace(line), rest); err != nil || !r.explicit {
-			return step, &textcall.NoCallError{Why: "an action in a thought is not a step", Nearest: r.Nearest}
-		}
-		return step, nil
-	}
-	return Step{}, textcall.ErrNone
-}
-
-func stepOf(c textcall.Call) (Step, bool) {
-	if c.IsFinal {
-		return Step{Thought: oneLine(c.Thought), Final: true, Answer: strings.TrimSpace(c.Answer)}, true
-	}
-	return Step{Thought: oneLine(c.Thought), Action: c.Name, Args: c.Args}, c.Name != ""
 }
 
 // answer reads a final answer: the rest of the line and the lines up to the next step.
@@ -359,27 +332,4 @@ func untilStep(text string) string {
 	}
 }
 
-func hasThought(text string) bool {
-	for line := range strings.Lines(text) {
-		if mark, _ := marker(line); mark == markThought {
-			return true
-		}
-	}
-	return false
-}
-
 func joined(lines []string) string { return oneLine(strings.Join(lines, " ")) }
-
-// plainThought removes the marker from the text before a step, which is its thought.
-func plainThought(text string) string {
-	var lines []string
-	for line := range strings.Lines(text) {
-		if mark, rest := marker(line); mark == markThought {
-			line = rest
-		}
-		if !strings.HasPrefix(strings.TrimSpace(line), fence) {
-			lines = append(lines, line)
-		}
-	}
-	return joined(lines)
-}

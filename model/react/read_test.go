@@ -46,7 +46,7 @@ func table(t testing.TB) []row {
 	return rows
 }
 
-// outcome describes a response as the column outcome of the table does.
+// outcome describes a response in the form of the table's column outcome.
 func outcome(t *testing.T, resp *tenon.Response) string {
 	t.Helper()
 	calls := resp.Message.Calls()
@@ -71,7 +71,8 @@ func outcome(t *testing.T, resp *tenon.Response) string {
 	return "answer " + resp.Message.Text()
 }
 
-// TestReplies reads replies in other forms, whole and in pieces. The text that was shown must be the text of the step.
+// TestReplies parses replies in other forms than the expected one, as a whole and in pieces. The streamed text must be
+// the text of the step.
 func TestReplies(t *testing.T) {
 	rows := table(t)
 	if len(rows) < 80 {
@@ -121,8 +122,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestRepairsAreReported checks that the journal and the log get each correction, and the next prompt the form and the
-// most similar tool.
+// TestRepairsAreReported checks that each correction of a reply is in the journal and the log, and that the next prompt
+// shows the right form and the name of the most similar tool.
 func TestRepairsAreReported(t *testing.T) {
 	p, err := New(Config{})
 	if err != nil {
@@ -151,7 +152,7 @@ func TestRepairsAreReported(t *testing.T) {
 			t.Errorf("%q", resp.Warnings)
 		}
 	})
-	t.Run("MD-11_cut_off", func(t *testing.T) { // a bracket may be missing because the rest is missing
+	t.Run("MD-11_cut_off", func(t *testing.T) { // the text may end early because the reply was cut off
 		resp := respond("Action: get_weather\nArgs: {'location': 'Oslo'", tenon.StopMaxTokens)
 		if len(resp.Message.Calls()) > 0 || resp.Stop != tenon.StopMaxTokens {
 			t.Errorf("%+v", resp)
@@ -172,8 +173,8 @@ func TestRepairsAreReported(t *testing.T) {
 	})
 }
 
-// FuzzRead checks that no reply makes it panic, that a call has written arguments, and that nothing in thinking tags is
-// a step.
+// FuzzRead checks that no reply causes a panic, that the arguments of a call come from the reply, and that text in
+// thinking tags is never a step.
 func FuzzRead(f *testing.F) {
 	for _, r := range table(f) {
 		f.Add(r.reply)

@@ -35,7 +35,7 @@ type Step struct {
 	// Expect contains texts that must all occur in the last message (including its tool results) or
 	// in the system prompt. Otherwise the request fails.
 	Expect Strings `yaml:"expect"`
-	// ExpectTools contains exposed names of tools that must be available.
+	// ExpectTools contains exposed names of tools that must be available. A tool of the provider is "provider/NAME".
 	ExpectTools Strings `yaml:"expect_tools"`
 	// Delay is the delay before the answer: a Go duration such as 300ms.
 	Delay time.Duration `yaml:"delay"`
@@ -53,6 +53,8 @@ type Step struct {
 	Chunk int `yaml:"chunk"`
 	// ChunkDelay is the delay between two pieces.
 	ChunkDelay time.Duration `yaml:"chunk_delay"`
+	// Uses are the uses of tools of the provider, which must be available. They are before the text.
+	Uses []Use `yaml:"uses"`
 	// Calls are the tool calls of the answer, in order.
 	Calls []Call `yaml:"calls"`
 	// Stop is the stop reason; default tool_use with calls, else stop.
@@ -77,8 +79,20 @@ type Call struct {
 	Raw string `yaml:"raw"`
 	// ID is the id of the call. The default is call_STEP_INDEX.
 	ID string `yaml:"id"`
+	// Connector is the name of an MCP server among the tools of the provider. The provider makes the call and asks for
+	// an approval.
+	Connector string `yaml:"connector"`
 
 	args json.RawMessage
+}
+
+// Use is one use of a tool of the provider.
+type Use struct {
+	Name string `yaml:"name"` // of an entry of models.NAME.tools
+	// Input as YAML; absent means {}.
+	Input yaml.Node `yaml:"input"`
+
+	input json.RawMessage
 }
 
 // Citation is a source of the text; see [tenon.Citation].
@@ -101,6 +115,8 @@ type Media struct {
 type Usage struct {
 	Input  int `yaml:"input_tokens"`
 	Output int `yaml:"output_tokens"`
+	// Searches is the number of web searches that the provider charges.
+	Searches int `yaml:"searches"`
 }
 
 // Failure is an error of the model's provider.
@@ -256,13 +272,19 @@ func (s *Step) check() error {
 		case c.Raw != "":
 			continue
 		}
-		c.args = json.RawMessage("{}")
-		if c.Arguments.Kind != 0 && c.Arguments.Tag != "!!null" {
-			js, err := appendJSON(nil, &c.Arguments)
-			if err != nil {
-				return fmt.Errorf("arguments of %s: %w", c.Name, err)
-			}
-			c.args = js
+		var err error
+		if c.args, err = object(&c.Arguments); err != nil {
+			return fmt.Errorf("arguments of %s: %w", c.Name, err)
+		}
+	}
+	for i := range s.Uses {
+		u := &s.Uses[i]
+		if u.Name == "" {
+			return fmt.Errorf("use %d has no name", i+1)
+		}
+		var err error
+		if u.input, err = object(&u.Input); err != nil {
+			return fmt.Errorf("input of %s: %w", u.Name, err)
 		}
 	}
 	switch s.Stop {
@@ -276,6 +298,14 @@ func (s *Step) check() error {
 		return errors.New("delay, chunk_delay and chunk must not be negative")
 	}
 	return nil
+}
+
+// object returns a value as JSON, or {} if it is absent.
+func object(n *yaml.Node) (json.RawMessage, error) {
+	if n.Kind == 0 || n.Tag == "!!null" {
+		return json.RawMessage("{}"), nil
+	}
+	return appendJSON(nil, n)
 }
 
 // appendJSON encodes a YAML value as JSON. It keeps the order of keys and the digits of numbers.

@@ -3,13 +3,11 @@ package script
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
@@ -19,7 +17,7 @@ import (
 // Model plays a script. It is immutable and safe for concurrent use.
 type Model struct {
 	name          string
-	price         *model.Price // nil if unknown
+	cfg           model.Config // zero unless made by New or NewFrom
 	conversations []Conversation
 }
 
@@ -30,7 +28,7 @@ func New(cfg model.Config) (*Model, error) {
 	}
 	m, err := Load(cfg.Path)
 	if err == nil {
-		m.price = cfg.Price
+		m.cfg = cfg
 	}
 	return m, err
 }
@@ -42,7 +40,7 @@ func NewFrom(cfg model.Config, data []byte) (*Model, error) {
 	}
 	m, err := Parse(cfg.Path, data)
 	if err == nil {
-		m.price = cfg.Price
+		m.cfg = cfg
 	}
 	return m, err
 }
@@ -60,7 +58,7 @@ type mark struct {
 // the step's Error, or model_error if an expectation fails or the script has ended.
 func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) {
-		ready := func(names Strings) bool { return missing(names, req.Tools) == "" }
+		ready := func(names Strings) bool { return missing(names, req) == "" }
 		conv, at, err := m.position(req.Messages, ready)
 		if err != nil {
 			yield(tenon.Delta{}, err)
@@ -88,10 +86,10 @@ func (m *Model) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[teno
 			yield(tenon.Delta{}, s.Error.as(m.name))
 			return
 		}
-		resp := s.response(mark{conv, at})
+		resp := m.response(s, mark{conv, at})
 		resp.Model = m.Name()
-		if m.price != nil && resp.Usage != nil {
-			cost := m.price.Cost(*resp.Usage)
+		if m.cfg.Price != nil && resp.Usage != nil {
+			cost := m.cfg.Price.Cost(*resp.Usage)
 			resp.Cost = &cost
 		}
 		yield(tenon.Delta{Kind: tenon.DeltaResponse, Response: resp}, nil)
@@ -153,14 +151,21 @@ func (c *Conversation) fits(question string) bool {
 }
 
 // missing returns the first name that is not among the available tools, or "".
-func missing(names Strings, offer []tenon.Tool) string {
+func missing(names Strings, req *tenon.Request) string {
 	for _, want := range names {
-		if !slices.ContainsFunc(offer, func(t tenon.Tool) bool { return t.Name == want }) {
+		hosted, ok := strings.CutPrefix(want, hostedPrefix)
+		if ok && slices.Contains(req.Hosted, hosted) {
+			continue
+		}
+		if !slices.ContainsFunc(req.Tools, func(t tenon.Tool) bool { return t.Name == want }) {
 			return want
 		}
 	}
 	return ""
 }
+
+// hostedPrefix begins the name of a tool of the provider in a list of tools.
+const hostedPrefix = model.HostedServer + "/"
 
 func markOf(msg *tenon.Message) (mark, bool) {
 	for _, p := range msg.Parts {
@@ -197,10 +202,22 @@ func (m *Model) expect(s *Step, at int, req *tenon.Request) error {
 				"prompt; the last message is %q", m.name, s.line, at+1, want, short(last))
 		}
 	}
-	if want := missing(s.ExpectTools, req.Tools); want != "" {
+	needed := s.ExpectTools
+	for _, u := range s.Uses {
+		needed = append(slices.Clip(needed), hostedPrefix+u.Name)
+	}
+	for _, c := range s.Calls {
+		if c.Connector != "" {
+			needed = append(slices.Clip(needed), hostedPrefix+c.Connector)
+		}
+	}
+	if want := missing(needed, req); want != "" {
 		names := make([]string, len(req.Tools))
 		for i, t := range req.Tools {
 			names[i] = t.Name
+		}
+		for _, name := range req.Hosted {
+			names = append(names, hostedPrefix+name)
 		}
 		return tenon.Errorf(tenon.CodeModel, "script %s:%d: step %d expects the tool %s; available tools: %s",
 			m.name, s.line, at+1, want, short(strings.Join(names, ", ")))
@@ -283,10 +300,14 @@ func (s *Step) citations() []tenon.Citation {
 	return list.In(s.Text)
 }
 
-func (s *Step) response(mk mark) *tenon.Response {
+func (m *Model) response(s *Step, mk mark) *tenon.Response {
 	msg := &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{}}
 	if s.Thinking != "" {
 		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartThinking, Text: s.Thinking, Wire: model.WireScript})
+	}
+	for _, u := range s.Uses {
+		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartOpaque, Text: model.Use(u.Name, u.input),
+			Wire: model.WireScript})
 	}
 	if s.Text != "" {
 		msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartText, Text: s.Text, Citations: s.citations()})
@@ -299,6 +320,9 @@ func (s *Step) response(mk mark) *tenon.Response {
 	}
 	for i, c := range s.Calls {
 		call := &tenon.ToolCall{ID: c.ID, Name: c.Name, Arguments: slices.Clone(c.args)}
+		if c.Connector != "" {
+			call.Name, call.Connector = c.Connector+"__"+c.Name, m.cfg.Connector(c.Connector, c.Name)
+		}
 		if call.ID == "" {
 			call.ID = fmt.Sprintf("call_%d_%d", mk.Step+1, i+1)
 		}
@@ -322,91 +346,9 @@ func (s *Step) response(mk mark) *tenon.Response {
 		}
 	}
 	if s.Usage != nil {
-		resp.Usage = &tenon.Usage{Input: s.Usage.Input, Output: s.Usage.Output}
+		resp.Usage = &tenon.Usage{Input: s.Usage.Input, Output: s.Usage.Output, Searches: s.Usage.Searches}
 	}
 	return resp
-}
-
-// player streams one step.
-type player struct {
-	ctx   context.Context
-	step  *Step
-	yield func(tenon.Delta, error) bool
-	err   error
-}
-
-// play streams the deltas. It returns true if the answer should follow.
-func (p *player) play() bool {
-	s := p.step
-	if !p.wait(s.Delay) {
-		return false
-	}
-	if s.Partial != "" {
-		if !p.stream(tenon.DeltaText, s.Partial) ||
-			!p.yield(tenon.Delta{Kind: tenon.DeltaReset, Text: "the connection broke (scripted)"}, nil) {
-			return false
-		}
-	}
-	if !p.stream(tenon.DeltaThinking, s.Thinking) || !p.stream(tenon.DeltaText, s.Text) {
-		return false
-	}
-	for _, c := range s.Calls {
-		if !p.yield(tenon.Delta{Kind: tenon.DeltaCall, Text: c.Name}, nil) {
-			return false
-		}
-	}
-	return true
-}
-
-func (p *player) stream(kind, text string) bool {
-	for len(text) > 0 {
-		n := p.piece(text)
-		if !p.yield(tenon.Delta{Kind: kind, Text: text[:n]}, nil) {
-			return false
-		}
-		text = text[n:]
-		if text != "" && !p.wait(p.step.ChunkDelay) {
-			return false
-		}
-	}
-	return p.wait(0)
-}
-
-// piece returns the length in bytes of the first piece of text: a word with the following space, or
-// a number of characters.
-func (p *player) piece(text string) int {
-	if p.step.Chunk == 0 {
-		if i := strings.IndexByte(text, ' '); i >= 0 {
-			return i + 1
-		}
-		return len(text)
-	}
-	n := 0
-	for i := 0; i < p.step.Chunk && n < len(text); i++ {
-		_, size := utf8.DecodeRuneInString(text[n:])
-		n += size
-	}
-	return n
-}
-
-func (p *player) wait(d time.Duration) bool {
-	if d > 0 && p.ctx.Err() == nil {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-p.ctx.Done():
-		}
-	}
-	switch err := p.ctx.Err(); {
-	case err == nil:
-		return true
-	case errors.Is(err, context.DeadlineExceeded):
-		p.err = tenon.Errorf(tenon.CodeTimeout, "script: the deadline passed: %w", err)
-	default:
-		p.err = tenon.Errorf(tenon.CodeCancelled, "script: cancelled: %w", err)
-	}
-	return false
 }
 
 var _ tenon.Model = (*Model)(nil)

@@ -144,7 +144,8 @@ func TestEndlessScript(t *testing.T) {
 	}
 }
 
-// TestForeverSelectsAgain checks that a conversation without an end does not keep later questions.
+// TestForeverSelectsAgain checks that a scripted conversation that repeats forever ends if a later question matches
+// another conversation.
 func TestForeverSelectsAgain(t *testing.T) {
 	m := parse(t, `
 conversations:
@@ -304,7 +305,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// noDelay ends immediately, so that a fuzzed delay does not block the fuzzer.
+// noDelay calls a scripted model with a cancelled context, so that a fuzzed delay does not block the fuzzer.
 type noDelay struct{ *script.Model }
 
 func (m noDelay) Generate(_ context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {

@@ -19,7 +19,7 @@ func TestMD12_Slips(t *testing.T) {
 		text   string
 		want   string // NAME ARGS, separated by |
 		before string
-		err    string // none, or a part of the reason
+		err    string // "" for no error, or a part of the reason
 	}{
 		"hermes":           {"I look.\n<tool_call>\n{\"name\": \"get\", \"arguments\": {\"a\": 1}}\n</tool_call>", `get {"a":1}`, "I look.\n", ""},
 		"hermes, unclosed": {"<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1}}", `get {"a":1}`, "", ""},
@@ -85,7 +85,7 @@ func TestMD12_Slips(t *testing.T) {
 	}
 }
 
-// said is a model that answers with one text.
+// said is a model that always answers with the same text.
 type said struct{ resp *tenon.Response }
 
 func (s said) Name() string { return "test/said" }
@@ -137,7 +137,7 @@ func TestMD12_Wrap(t *testing.T) {
 	}
 }
 
-// checkWrap checks what becomes of a text that contains a call.
+// checkWrap checks the answer that a text with a call is converted to.
 func checkWrap(t *testing.T, tt wrapCase) {
 	if tt.req.Tools == nil {
 		tt.req.Tools = tools
@@ -188,7 +188,8 @@ func checkWrap(t *testing.T, tt wrapCase) {
 	}
 }
 
-// FuzzMD12_Slips checks that calls have known names and valid arguments, and that the text in front is a prefix.
+// FuzzMD12_Slips checks that recognized calls have known names and valid arguments, and that the remaining text is the
+// beginning of the original text.
 func FuzzMD12_Slips(f *testing.F) {
 	f.Add("x\n<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1}}</tool_call>")
 	f.Add(`[TOOL_CALLS][{"name":"get","arguments":{}},{"name":"ping","arguments":{}}]`)

@@ -90,7 +90,7 @@ func TestMD11_Name(t *testing.T) {
 	}
 }
 
-// written reports whether all strings and numbers of a value occur in a text, without their escapes.
+// written reports whether all strings and numbers of a value occur in a text, ignoring their escapes.
 func written(text string, v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -117,7 +117,8 @@ func written(text string, v any) bool {
 	return true
 }
 
-// FuzzFind checks that no text makes it panic, and that a call has a known tool and only values of the text.
+// FuzzFind checks that no text causes a panic, and that a found call has a known tool and only values that are in the
+// text.
 func FuzzFind(f *testing.F) {
 	for _, s := range []string{`{"name": "get", "arguments": {"a": 1}}`, `<tool_call>{"name":"get","arguments":"{'s': None}"}`,
 		"```json\n{\"action\": \"get\", \"action_input\": {\"s\": “x”}}\n```", `get(a=1, s="x")`, `get({"a": [1, 2`,

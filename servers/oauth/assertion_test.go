@@ -28,7 +28,7 @@ func pemOf(t *testing.T, kind string, der []byte, err error) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// holds reports whether a signature is one of a key (RFC 7518, section 3).
+// holds reports whether the signature was made with the key (RFC 7518, section 3).
 func holds(key crypto.PublicKey, alg string, text, sig []byte) bool {
 	if key, ok := key.(ed25519.PublicKey); ok {
 		return ed25519.Verify(key, text, sig)
@@ -57,8 +57,8 @@ type assertionCase struct {
 	alg, want string // want is of an error
 }
 
-// TestAssertion holds what a client proves itself with: for each kind of key a token whose
-// signature holds, with an algorithm that the server takes.
+// TestAssertion checks the tokens with which a client authenticates itself. For each kind of key, the signature must be
+// valid, and the algorithm must be one that the server accepts.
 func TestAssertion(t *testing.T) {
 	pkcs8 := func(key crypto.Signer) string {
 		der, err := x509.MarshalPKCS8PrivateKey(key)

@@ -17,7 +17,7 @@ import (
 type client struct {
 	ID       string    `json:"id"`
 	Secret   string    `json:"secret,omitempty"`
-	Method   string    `json:"method"`             // of authentication at the token endpoint
+	Method   string    `json:"method"`             // method of authentication at the token endpoint
 	Redirect string    `json:"redirect,omitempty"` // the redirect URI in the registration
 	Expires  time.Time `json:"expires,omitzero"`   // of the secret
 	Dynamic  bool      `json:"dynamic,omitempty"`  // registered by tenon
@@ -83,8 +83,12 @@ func (s *Source) register(ctx context.Context, as *authServer, redirect string, 
 			method = methodPost
 		}
 	}
+	kind := "native" // OpenID Connect Dynamic Client Registration, section 2: native clients come back to loopback
+	if strings.HasPrefix(redirect, "https:") {
+		kind = "web"
+	}
 	body, err := json.Marshal(map[string]any{
-		"client_name": "tenon", "redirect_uris": []string{redirect}, "application_type": "native",
+		"client_name": "tenon", "redirect_uris": []string{redirect}, "application_type": kind,
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
 		"token_endpoint_auth_method": method, "scope": strings.Join(want, " "),
 	})
@@ -137,7 +141,7 @@ func (s *Source) register(ctx context.Context, as *authServer, redirect string, 
 }
 
 // said returns the text of an OAuth error response (RFC 6749, section 5.2) for an error message.
-func said(answer []byte) string {
+func said(answer []byte, secrets ...string) string {
 	var e struct {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
@@ -145,9 +149,22 @@ func said(answer []byte) string {
 	if json.Unmarshal(answer, &e) != nil || e.Error == "" {
 		return ""
 	}
-	text := ": " + quote(e.Error)
+	text := ": " + quote(masked(e.Error, secrets))
 	if e.Description != "" {
-		text += " " + quote(e.Description)
+		text += " " + quote(masked(e.Description, secrets))
+	}
+	return text
+}
+
+// leastMasked is the length of the shortest secret that is masked, in bytes. A shorter one would mask parts of words.
+const leastMasked = 4
+
+// masked replaces secrets in a text of an authorization server, which may repeat what was sent to it.
+func masked(text string, secrets []string) string {
+	for _, s := range secrets {
+		if len(s) >= leastMasked {
+			text = strings.NewReplacer(s, "***", url.QueryEscape(s), "***").Replace(text)
+		}
 	}
 	return text
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tenonhq/tenon/internal/authserver"
 )
 
-// TestOldMetadata signs in at servers without protected resource metadata, as revision 2025-03-26 has it.
+// TestOldMetadata signs in at servers without protected resource metadata, as revision 2025-03-26 describes.
 func TestOldMetadata(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -117,7 +117,9 @@ func newGuard(server *url.URL, named []string, peer func() netip.Addr) *guard {
 			}
 			return proxied.RoundTrip(r)
 		}), CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if r.Method != http.MethodGet || len(via) > maxRedirects {
+			// net/http would turn a POST into a GET without its body after a 301, 302 or 303. An endpoint that answers
+			// so is not the configured one, and a person has to correct its URL.
+			if r.Method != http.MethodGet || via[0].Method != http.MethodGet || len(via) > maxRedirects {
 				return http.ErrUseLastResponse
 			}
 			return nil // transport and RoundTrip check each redirect

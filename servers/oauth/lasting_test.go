@@ -15,9 +15,8 @@ import (
 	"github.com/tenonhq/tenon/internal/authserver"
 )
 
-// TestClientCredentialsThatLiveShortly holds that a client whose tokens end every minute gets
-// a new one as often as it needs one: nobody is asked for them. A server that refuses the
-// tokens that it was just given still does not make it ask for ever.
+// TestClientCredentialsThatLiveShortly uses tokens that expire every minute. The client must get new ones as often as
+// needed, without asking a person. If the server refuses new tokens, the client must stop asking for more.
 func TestClientCredentialsThatLiveShortly(t *testing.T) {
 	now := time.Now()
 	s := start(t, func(s *authserver.Server) { s.ExpiresIn = 60 })
@@ -41,8 +40,8 @@ func TestClientCredentialsThatLiveShortly(t *testing.T) {
 	}
 }
 
-// TestKeyThatChanged holds that who cannot decrypt what is kept can do as the message says: log
-// out, and sign in again.
+// TestKeyThatChanged changes the key of the vault, so that stored tokens cannot be decrypted. The error advises to log
+// out and to sign in again, and this must work.
 func TestKeyThatChanged(t *testing.T) {
 	s := start(t, nil)
 	direct := &http.Transport{DisableKeepAlives: true}
@@ -52,7 +51,7 @@ func TestKeyThatChanged(t *testing.T) {
 	if _, err := src.Login(t.Context(), direct, &person{}); err != nil {
 		t.Fatal(err)
 	}
-	second := &ring{m: map[string]string{}} // of another machine, or of a keyring that was reset
+	second := &ring{m: map[string]string{}} // the keyring of another machine, or one that was reset
 	second.m[keyService+keyUser] = strings.Repeat("ab", 32)
 	config := func(c *Config) { c.Vault = NewVault(dir, second) }
 	src, rt := source(t, s, config)
@@ -75,7 +74,7 @@ func TestKeyThatChanged(t *testing.T) {
 	}
 }
 
-// slowRing is a keyring whose first readers all see that it is empty.
+// slowRing is a keyring that all of its first readers see empty, because each Get waits until the others have read.
 type slowRing struct {
 	mu      sync.Mutex
 	value   string
@@ -94,7 +93,7 @@ func (r *slowRing) Get(string, string) (string, error) {
 	if wait {
 		select {
 		case <-r.all:
-		case <-time.After(100 * time.Millisecond): // the others are kept from looking
+		case <-time.After(100 * time.Millisecond): // the other readers are blocked by a lock
 		}
 	}
 	return value, nil
@@ -107,8 +106,8 @@ func (r *slowRing) Set(_, _, value string) error {
 	return nil
 }
 
-// TestOneKey holds that of two processes that need the key of the vault for the first time one
-// makes it, in a keyring as in a file.
+// TestOneKey has two processes need the key of the vault for the first time. Only one may create it; the other one uses
+// the same key.
 func TestOneKey(t *testing.T) {
 	dir := t.TempDir()
 	r := &slowRing{readers: 2, all: make(chan struct{})}
@@ -130,8 +129,7 @@ func TestOneKey(t *testing.T) {
 	}
 }
 
-// TestGuardBehindProxy holds that what the configuration names is let through behind a proxy
-// as it is without one.
+// TestGuardBehindProxy checks that an address from the configuration is allowed with a proxy as it is without one.
 func TestGuardBehindProxy(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	defer proxy.Close()

@@ -29,7 +29,7 @@ type Loopback struct {
 	served   chan struct{}
 
 	mu    sync.Mutex
-	state string // of the running sign-in, or ""
+	state string // state of the current sign-in, or ""
 }
 
 // Listen opens the port; 0 means any free port. Sign calls show with the address that a person must visit. The caller

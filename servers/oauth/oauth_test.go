@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"os"
@@ -24,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// person follows the redirect, as a browser would.
+// person plays a person who signs in. It follows the redirect, as a browser would.
 type person struct {
 	mu    sync.Mutex
 	asked []url.Values
@@ -79,7 +80,7 @@ func source(t *testing.T, s *authserver.Server, change func(*Config)) (*Source, 
 	return src, src.Wrap(&http.Transport{DisableKeepAlives: true})
 }
 
-// request sends one and returns the status.
+// request sends a request and returns the status.
 func request(t *testing.T, rt http.RoundTripper, to string) (int, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to, strings.NewReader("{}"))
@@ -114,8 +115,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestRefused holds that nothing is sent, or nothing used, where something is
-// wrong.
+// TestRefused checks that the sign-in ends with an error if the metadata of a server is unsafe or contradictory.
 func TestRefused(t *testing.T) {
 	tests := map[string]struct {
 		server func(*authserver.Server)
@@ -253,7 +253,7 @@ func TestRefresh(t *testing.T) {
 		}
 		return n
 	}
-	// Eight processes at once use the refresh token, which is good once, once.
+	// Eight processes need a new token at once. The refresh token is valid for one use, so only one process may use it.
 	now = now.Add(95 * time.Second)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -267,7 +267,7 @@ func TestRefresh(t *testing.T) {
 	if wg.Wait(); count() != 1 {
 		t.Errorf("%d refreshes", count())
 	}
-	s.Revoke(false) // a token that is refused before it expires
+	s.Revoke(false) // the server refuses the token before it expires
 	_, rt := source(t, s, config)
 	if status, err := request(t, rt, s.URL); err != nil || status != 200 || count() != 2 {
 		t.Error(status, err, count())
@@ -278,8 +278,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestRefreshThatNobodyRefused holds that what is no answer of an authorization server, as of a
-// gateway in between, costs nobody the sign-in.
+// TestRefreshThatNobodyRefused answers a refresh with an error that does not come from the authorization server, such
+// as an error of a gateway. The sign-in must survive.
 func TestRefreshThatNobodyRefused(t *testing.T) {
 	for _, status := range []int{302, 403, 404, 408, 503} {
 		now := time.Now()
@@ -300,7 +300,41 @@ func TestRefreshThatNobodyRefused(t *testing.T) {
 	}
 }
 
-// TestMoved holds that nothing of one authorization server goes to another.
+// TestPostRedirects checks that a redirect of a POST is not followed, and that a redirect of a GET is.
+func TestPostRedirects(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		followed := 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/moved" {
+				followed++
+				return
+			}
+			http.Redirect(w, r, "/moved", status)
+		}))
+		at, err := url.Parse(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := newGuard(at, []string{s.URL}, func() netip.Addr { return netip.Addr{} })
+		for _, tt := range []struct {
+			method       string
+			want, visits int
+		}{{http.MethodPost, status, 0}, {http.MethodGet, 200, 1}} {
+			followed = 0
+			req, err := http.NewRequestWithContext(t.Context(), tt.method, s.URL, strings.NewReader("a=b"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, _, err := g.do(req)
+			if err != nil || got != tt.want || followed != tt.visits {
+				t.Errorf("RP-14_redirect: %s and HTTP %d: %d, %v, followed %d times", tt.method, status, got, err, followed)
+			}
+		}
+		s.Close()
+	}
+}
+
+// TestMoved checks that a client id or token of one authorization server is never sent to another.
 func TestMoved(t *testing.T) {
 	old, fresh := start(t, nil), start(t, nil)
 	_, rt := source(t, old, func(c *Config) { c.Sign = &person{} })
@@ -309,7 +343,7 @@ func TestMoved(t *testing.T) {
 	}
 	old.Revoke(false)
 	old.Resource = map[string]any{"authorization_servers": []string{fresh.Issuer}}
-	_, _ = request(t, rt, old.URL) // whose tokens the server then takes is not the question
+	_, _ = request(t, rt, old.URL) // this test is not about the tokens that the old server accepts
 	if len(fresh.Registrations()) != 1 || len(fresh.Forms()) == 0 {
 		t.Fatal("nobody signed in at the new server")
 	}
@@ -338,8 +372,8 @@ func TestClientCredentials(t *testing.T) {
 	}
 }
 
-// TestOtherOrigin holds that a token goes to the server's own origin only, and
-// that a server without a sign-in is left alone.
+// TestOtherOrigin checks that a token is sent only to the server's own origin, and that no sign-in starts for a server
+// that asks for none.
 func TestOtherOrigin(t *testing.T) {
 	s, other := start(t, nil), start(t, nil)
 	_, rt := source(t, s, func(c *Config) { c.Sign = &person{} })

@@ -23,13 +23,17 @@ const (
 	GrantAuthorizationCode = "authorization_code" // a person signs in
 	GrantClientCredentials = "client_credentials" // the client authenticates itself
 	GrantJWTBearer         = "jwt_bearer"         // the client presents a token of another issuer
+	GrantTokenExchange     = "token_exchange"     // see [Source.Exchange]
 )
 
 // Config configures the sign-in to one server.
 type Config struct {
 	Server string // name of the server, part of the key under which tokens are kept
-	URL    string // of the MCP endpoint, http or https
-	Grant  string // "" means GrantAuthorizationCode
+	// Account is the principal whose own sign-in this is, part of the same key. If empty, it is the sign-in that all
+	// callers share.
+	Account string
+	URL     string // URL of the MCP endpoint, http or https
+	Grant   string // "" means GrantAuthorizationCode
 	// ClientID is the id of a manually registered client, or the https URL of a client id metadata document. If empty,
 	// the client registers itself.
 	ClientID     string
@@ -40,7 +44,7 @@ type Config struct {
 	// Assertion returns the token of another issuer for GrantJWTBearer. It is called for each token request, because
 	// such tokens expire soon.
 	Assertion func(context.Context) (tenon.Secret, error)
-	Scopes    []string // of the first request; if empty, the scopes that the server names
+	Scopes    []string // scopes of the first request; if empty, the ones that the server names
 	Issuer    string   // the only authorization server to use; if empty, the one that the MCP server names
 	// Public says that not even Issuer may be at a private address.
 	Public bool
@@ -58,7 +62,7 @@ type Config struct {
 
 // isMachine reports whether the grant works without a person.
 func (c *Config) isMachine() bool {
-	return c.Grant == GrantClientCredentials || c.Grant == GrantJWTBearer
+	return c.Grant == GrantClientCredentials || c.Grant == GrantJWTBearer || c.Grant == GrantTokenExchange
 }
 
 // Signer lets a person sign in.
@@ -149,7 +153,7 @@ func (s *Source) Wrap(network http.RoundTripper) http.RoundTripper {
 				return resp, nil // the body cannot be sent again
 			}
 			c, _ := bearer(resp.Header)
-			text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // so that the connection can be reused
+			text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // needed to reuse the connection
 			_ = resp.Body.Close()
 			stepUp := resp.StatusCode == http.StatusForbidden
 			if err := s.renew(ctx, t, c, stepUp, renewed); err != nil {
@@ -271,8 +275,14 @@ func (s *Source) save(ctx context.Context, t saved) error {
 }
 
 // key returns the server's key in the vault. It contains the URL, so that a server of the same name in another file
-// gets no token.
-func (s *Source) key() string { return s.cfg.Server + "\n" + s.canonical() }
+// gets no token, and the account, so that no principal gets the token of another one.
+func (s *Source) key() string {
+	key := s.cfg.Server + "\n" + s.canonical()
+	if s.cfg.Account != "" {
+		key += "\n" + s.cfg.Account
+	}
+	return key
+}
 
 // current returns the state with a usable access token, and refreshes a token that is about to expire. The token is
 // empty if there is none.

@@ -56,6 +56,10 @@ const (
 	maxEarly = 30 // seconds
 )
 
+// secretFields are the fields of a token request that are secrets.
+var secretFields = []string{"subject_token", "code", "code_verifier", "refresh_token", "client_secret",
+	"client_assertion"}
+
 // ask sends a token request to the token endpoint and stores the tokens of its response in t. The client's secret is
 // sent by the registered method, never in a URL.
 func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
@@ -91,9 +95,11 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 		Refresh string      `json:"refresh_token"`
 		Expires json.Number `json:"expires_in"`
 		Scope   string      `json:"scope"`
+		Issued  string      `json:"issued_token_type"`
 		Error   string      `json:"error"`
 	}
 	bad := json.Unmarshal(body, &got) != nil
+	secrets := secretsOf(t, form)
 	refuses := got.Error != "" || status == http.StatusBadRequest || status == http.StatusUnauthorized
 	switch {
 	// A response that is not in OAuth's form is not a refusal. It comes from a device in between, such as a gateway
@@ -101,18 +107,23 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 	case status >= 500 || status == http.StatusTooManyRequests, status != http.StatusOK &&
 		status != http.StatusCreated && !refuses:
 		return tenon.Errorf(tenon.CodeUnreachable, "the authorization server %s answers HTTP %d%s", t.Issuer, status,
-			said(body))
+			said(body, secrets...))
 	case refuses:
-		e := &tokenError{got.Error, "refused" + said(body)}
+		e := &tokenError{got.Error, "refused" + said(body, secrets...)}
 		return wrapf(tenon.CodeAuth, e, "the authorization server %s refuses a token (HTTP %d%s)", t.Issuer, status,
-			said(body))
+			said(body, secrets...))
 	case bad || got.Access == "" || len(got.Access) > maxToken || len(got.Refresh) > maxToken ||
 		strings.ContainsFunc(got.Access, notInHeader):
 		return tenon.Errorf(tenon.CodeProtocol,
 			"the authorization server %s gave an answer without a usable access token", t.Issuer)
 	case got.Type != "" && !strings.EqualFold(got.Type, "Bearer"):
 		return tenon.Errorf(tenon.CodeProtocol,
-			"the authorization server %s gave a token of type %s, which tenon cannot use", t.Issuer, quote(got.Type))
+			"the authorization server %s gave a token of type %s, which tenon cannot use", t.Issuer,
+			quote(masked(got.Type, secrets)))
+	case got.Issued != "" && got.Issued != typeAccess && got.Issued != typeJWT:
+		return tenon.Errorf(tenon.CodeProtocol,
+			"the authorization server %s gave a token of type %s in place of an access token", t.Issuer,
+			quote(masked(got.Issued, secrets)))
 	}
 	t.Access, t.Expires, t.Early = got.Access, time.Time{}, 0
 	if n, err := got.Expires.Float64(); err == nil && n > 0 {
@@ -128,6 +139,15 @@ func (s *Source) ask(ctx context.Context, t *saved, grant url.Values) error {
 	t.Wanted = nil
 	s.learned(t.Access, t.Refresh)
 	return nil
+}
+
+// secretsOf returns the secrets of a request, which an authorization server may repeat in its answer.
+func secretsOf(t *saved, form url.Values) []string {
+	secrets := []string{t.Client.Secret}
+	for _, key := range secretFields {
+		secrets = append(secrets, form.Get(key))
+	}
+	return secrets
 }
 
 // prove adds the client's authentication to a form, if the method puts it there.
@@ -168,7 +188,7 @@ func (s *Source) revoke(ctx context.Context, t *saved, token, kind string) error
 	status, _, answer, err := s.guard.do(req)
 	if err == nil && status >= 300 {
 		err = tenon.Errorf(tenon.CodeAuth, "the authorization server %s does not revoke the token (HTTP %d%s)",
-			t.Issuer, status, said(answer))
+			t.Issuer, status, said(answer, token, t.Client.Secret, form.Get("client_assertion")))
 	}
 	return err
 }

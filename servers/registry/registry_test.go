@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// paged returns a handler that serves n servers in pages.
+// paged returns a handler that lists n servers in pages.
 func paged(n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var from, size int

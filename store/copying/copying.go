@@ -46,7 +46,7 @@ type Report struct {
 type Table struct {
 	Name   string `json:"name"`
 	Rows   int64  `json:"rows"`
-	Digest string `json:"digest"` // of all rows, independent of their order; equal in both stores
+	Digest string `json:"digest"` // digest of all rows, independent of their order; equal in both stores
 }
 
 // Rows returns the number of rows of a table.

@@ -32,7 +32,7 @@ func file(t *testing.T, path string, key *signed.Key, moving bool) *sqlite.Store
 	return s
 }
 
-// pair is a populated source and the place of a target.
+// pair is a source with data and the path of a target.
 type pair struct {
 	*testing.T
 	from, to string
@@ -87,8 +87,8 @@ func (p *pair) compare() {
 	}
 }
 
-// TestStoreCopy_Everything copies rows of every kind, byte for byte. The target is used afterwards, and the source
-// refuses every write, in a process that had it open before as well.
+// TestStoreCopy_Everything copies rows of every kind, byte for byte. Afterwards the target can be used, and the source
+// refuses every write, even in a process that had it open before.
 func TestStoreCopy_Everything(t *testing.T) {
 	p := newPair(t, 60)
 	before := file(t, p.from, p.key, false)
@@ -124,7 +124,7 @@ func TestStoreCopy_Everything(t *testing.T) {
 	}
 }
 
-// stopping is a target that fails after some transactions, as if the process were killed.
+// stopping is a target that fails after some transactions, as if the process had been killed.
 type stopping struct {
 	store.Movable
 	left int
@@ -164,7 +164,8 @@ func TestStoreCopy_Resumed(t *testing.T) {
 	p.compare()
 }
 
-// TestStoreCopy_Refused refuses targets and sources that take part in another copy, and verifies what was copied.
+// TestStoreCopy_Refused checks that targets and sources that take part in another copy are refused, and that the copied
+// rows are verified.
 func TestStoreCopy_Refused(t *testing.T) {
 	try := func(t *testing.T, c copying.Config, code tenon.Code, text string) {
 		t.Helper()
@@ -221,7 +222,7 @@ func TestStoreCopy_Refused(t *testing.T) {
 	})
 }
 
-// losing is a target that loses the rows of budgets and says nothing.
+// losing is a target that silently loses rows of budgets.
 type losing struct{ store.Movable }
 
 func (l *losing) Fill(ctx context.Context, table string, rows [][]any) error {
@@ -231,7 +232,7 @@ func (l *losing) Fill(ctx context.Context, table string, rows [][]any) error {
 	return l.Movable.Fill(ctx, table, rows)
 }
 
-// TestStoreCopy_Undo takes an incomplete copy back: the source is used again, and the target never is.
+// TestStoreCopy_Undo undoes an incomplete copy. The source can be used again, but the target never can.
 func TestStoreCopy_Undo(t *testing.T) {
 	p := newPair(t, 3)
 	c, done := p.config()

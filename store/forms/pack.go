@@ -135,3 +135,9 @@ func Sign(key *signed.Key, run string, events []tenon.Event, rows []Row) {
 		seq += uint64(r.N)
 	}
 }
+
+// AfterPrefix returns the least text that is greater than all texts with a prefix. The prefix is ASCII and not empty.
+func AfterPrefix(prefix string) string {
+	last := len(prefix) - 1
+	return prefix[:last] + string(rune(prefix[last]+1))
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/signed"
 )
 
 // DigestPrefix is the prefix of the name of each blob.
@@ -49,6 +50,22 @@ func CheckCharges(run, id string, charges []store.Charge) error {
 		seen[c.Key] = true
 	}
 	return nil
+}
+
+// SettlesNow returns the amounts that settle an open reservation when its charges are reserved again as made. An older
+// version may have ended between Reserve and Settle. Otherwise SettlesNow returns nil.
+func SettlesNow(held []signed.Held, charges []store.Charge) []int64 {
+	if len(held) != len(charges) || !held[0].Open {
+		return nil
+	}
+	amounts := make([]int64, len(charges))
+	for i, c := range charges {
+		if !c.Made || c.Key != held[i].Key {
+			return nil
+		}
+		amounts[i] = c.Amount
+	}
+	return amounts
 }
 
 // Admits reports whether a budget has room for a charge, by the rule of [store.Budgets].
@@ -101,4 +118,14 @@ func PackTurns(turns []time.Time) []byte {
 		packed = binary.LittleEndian.AppendUint64(packed, uint64(Nanos(t)))
 	}
 	return packed
+}
+
+// CheckSessionGrant refuses an approval of a session without what identifies it. Errors: invalid.
+func CheckSessionGrant(g *store.SessionGrant) error {
+	if g.ID == "" || g.Session == "" || g.Key == "" || g.Principal == "" {
+		return tenon.Errorf(tenon.CodeInvalid,
+			"store: an approval of a session needs an id, a session, a key and a principal")
+	}
+	g.Foreign = false
+	return nil
 }

@@ -67,6 +67,7 @@ var tables = []struct{ name, columns string }{
 	{"grants", "t: id principal server name remote target definition condition n: uses used expires t: by " +
 		"n: created o: mac"},
 	{"grant_uses", "t: grant_id run step o: mac"},
+	{"session_grants", "t: id session key principal server remote by n: created o: mac"},
 	{"budgets", "t: key n: used most"},
 	{"reservations", "t: run id n: n t: key n: amount open o: mac"},
 	{"results", "t: key run step n: expires b: data o: mac"},

@@ -34,10 +34,12 @@ func (t *tx) hold(runs []string, expiredIsLost bool) (lost map[string]bool, err 
 	var names []string
 	var epochs []int64
 	lost = map[string]bool{}
+	epochOf := map[string]int64{}
 	t.s.mu.Lock()
 	for _, run := range runs {
 		if epoch := t.s.leases[run]; epoch != 0 {
 			names, epochs, lost[run] = append(names, run), append(epochs, epoch), true
+			epochOf[run] = epoch
 		}
 	}
 	t.s.mu.Unlock()
@@ -46,7 +48,8 @@ func (t *tx) hold(runs []string, expiredIsLost bool) (lost map[string]bool, err 
 	}
 	expired := false
 	err = t.query(`SELECT l.run, `+live+` FROM @leases l JOIN unnest($1::text[], $2::bigint[]) AS u (run, epoch)
-		ON l.run = u.run AND l.epoch = u.epoch ORDER BY l.run FOR SHARE OF l`, []any{names, epochs},
+		ON l.run = u.run AND l.epoch = u.epoch AND l.owner = $3 ORDER BY l.run FOR SHARE OF l`,
+		[]any{names, epochs, t.s.replica},
 		func(rows pgx.Rows) error {
 			var run string
 			var works bool
@@ -54,6 +57,7 @@ func (t *tx) hold(runs []string, expiredIsLost bool) (lost map[string]bool, err 
 			expired = expired || !works
 			if works || !expiredIsLost {
 				delete(lost, run)
+				t.epochs[run] = epochOf[run]
 			}
 			return err
 		})
@@ -153,6 +157,9 @@ func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []b
 		}
 	}
 	t.events(pos, rows)
+	if a.Create != nil && len(a.Tally) > 0 {
+		t.counted(pos, a)
+	}
 	if a.State != "" && a.Create == nil {
 		t.state(pos, a, waiting)
 	}
@@ -216,7 +223,9 @@ func (t *tx) create(a *store.Append, blobs []blob, waiting []byte) (*position, e
 	for _, b := range blobs {
 		t.blob(p.n, b)
 	}
-	t.queue(markPending, p.n)
+	if len(a.Tally) == 0 {
+		t.queue(markPending, p.n)
+	}
 	t.runs[r.ID] = p
 	return p, nil
 }
@@ -270,7 +279,7 @@ func (t *tx) insertEvents() {
 	if len(e.runs) == 0 {
 		return
 	}
-	t.queue(`INSERT INTO @events (run, seq, n, last, events, blob, mac)
+	t.queueArrays(`INSERT INTO @events (run, seq, n, last, events, blob, mac)
 		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]::int[], $4::bigint[], $5::bytea[], $6::bytea[],
 			$7::bytea[])`, e.runs, e.seqs, e.ns, e.lasts, e.events, e.blobs, e.macs)
 	t.inserts = eventRows{}

@@ -38,6 +38,9 @@ func (t *tx) reserve(run, id string, charges []store.Charge) ([]store.Balance, e
 	if err == nil {
 		err = t.lockBudgets(keys)
 	}
+	if amounts := forms.SettlesNow(held, charges); err == nil && amounts != nil {
+		err = t.settle(run, id, held, amounts)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +69,15 @@ func (t *tx) reserve(run, id string, charges []store.Charge) ([]store.Balance, e
 		return balances, nil
 	}
 	for i, c := range charges {
-		mac := t.s.key.Held(&signed.Held{Run: run, ID: id, N: i, Key: c.Key, Amount: c.Amount, Open: true})
-		t.queue(`INSERT INTO @reservations (run, id, n, key, amount, open, mac) VALUES ($1, $2, $3, $4, $5, true, $6)`,
-			run, id, i, c.Key, c.Amount, mac)
-		t.queue("UPDATE @budgets SET most = $1 WHERE key = $2", c.Limit, c.Key)
-		balances[i].Reserved = forms.Plus(balances[i].Reserved, c.Amount)
+		mac := t.s.key.Held(&signed.Held{Run: run, ID: id, N: i, Key: c.Key, Amount: c.Amount, Open: !c.Made})
+		t.queue(`INSERT INTO @reservations (run, id, n, key, amount, open, mac) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			run, id, i, c.Key, c.Amount, !c.Made, mac)
+		if c.Made {
+			balances[i].Used = forms.Plus(balances[i].Used, c.Amount)
+		} else {
+			balances[i].Reserved = forms.Plus(balances[i].Reserved, c.Amount)
+		}
+		t.queue("UPDATE @budgets SET used = $1, most = $2 WHERE key = $3", balances[i].Used, c.Limit, c.Key)
 	}
 	return balances, nil
 }
@@ -162,18 +169,23 @@ func (s *Store) Settle(ctx context.Context, run, id string, amounts []int64) err
 		if err := t.lockBudgets(keys); err != nil {
 			return err
 		}
-		for i, h := range held {
-			b, err := t.balance(h.Key)
-			if err != nil {
-				return err
-			}
-			t.queue("UPDATE @budgets SET used = $1 WHERE key = $2", forms.Plus(b.Used, amounts[i]), h.Key)
-			h.Open = false
-			t.queue("UPDATE @reservations SET open = false, mac = $1 WHERE run = $2 AND id = $3 AND n = $4",
-				t.s.key.Held(&h), run, id, h.N)
-		}
-		return nil
+		return t.settle(run, id, held, amounts)
 	})
+}
+
+// settle settles an open reservation. The caller has locked its budgets.
+func (t *tx) settle(run, id string, held []signed.Held, amounts []int64) error {
+	for i, h := range held {
+		b, err := t.balance(h.Key)
+		if err != nil {
+			return err
+		}
+		t.queue("UPDATE @budgets SET used = $1 WHERE key = $2", forms.Plus(b.Used, amounts[i]), h.Key)
+		h.Open = false
+		t.queue("UPDATE @reservations SET open = false, mac = $1 WHERE run = $2 AND id = $3 AND n = $4",
+			t.s.key.Held(&h), run, id, h.N)
+	}
+	return nil
 }
 
 // Release implements [store.Budgets].

@@ -23,11 +23,11 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// cluster is a PostgreSQL server that a test starts, kills and starts again.
+// cluster is a PostgreSQL server that a test starts, kills and restarts.
 type cluster struct {
-	dir  string // of the socket and the data
+	dir  string // folder of the socket and the data
 	bin  string
-	as   *syscall.Credential // the server refuses to run as root
+	as   *syscall.Credential // user of the server, because it refuses to run as root
 	proc *exec.Cmd
 }
 
@@ -48,7 +48,7 @@ func newFolder(t testing.TB) *cluster {
 	if c.dir, err = os.MkdirTemp("/tmp", "tenon-cluster."); err != nil { // a socket's path has at most 107 bytes
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(c.dir) }) // at worst it is left in /tmp
+	t.Cleanup(func() { _ = os.RemoveAll(c.dir) }) // if this fails, the folder stays in /tmp
 	if os.Getuid() == 0 {
 		u, err := user.Lookup("postgres")
 		if err != nil {
@@ -65,7 +65,7 @@ func newFolder(t testing.TB) *cluster {
 	return c
 }
 
-// own gives a file to the user of the server.
+// own makes the user of the server the owner of a file.
 func (c *cluster) own(t testing.TB, path string) {
 	t.Helper()
 	if c.as == nil {
@@ -120,7 +120,7 @@ func (c *cluster) start(t testing.TB, settings ...string) {
 		c.proc = cmd
 		ended := make(chan struct{})
 		go func() {
-			_ = cmd.Wait() // a test that kills it knows why
+			_ = cmd.Wait() // the test that kills it knows why it failed
 			close(ended)
 		}()
 		if c.answers(ended) {
@@ -128,7 +128,7 @@ func (c *cluster) start(t testing.TB, settings ...string) {
 		}
 		c.kill()
 		<-ended
-		if time.Now().After(end) { // processes of a server that was killed may still end
+		if time.Now().After(end) { // processes of the killed server may still be ending
 			t.Fatalf("PostgreSQL does not start: %s", log.String())
 		}
 	}
@@ -157,7 +157,7 @@ func (c *cluster) kill() {
 	}
 }
 
-// exec carries out a statement as the superuser.
+// exec executes a statement as the superuser.
 func (c *cluster) exec(t testing.TB, query string, args ...any) {
 	t.Helper()
 	ctx := context.Background()
@@ -171,7 +171,7 @@ func (c *cluster) exec(t testing.TB, query string, args ...any) {
 	}
 }
 
-// load is writers on two replicas, which append to runs and spend a budget.
+// load is a set of writers on two replicas. They append to runs and spend a budget.
 type load struct {
 	replicas []*Store
 	stop     context.CancelFunc
@@ -223,7 +223,7 @@ func newLoad(t *testing.T, replicas ...*Store) *load {
 	return l
 }
 
-// step is what a step of a run stores.
+// step stores a step of a run.
 func (l *load) step(s *Store, i int, n uint64) error {
 	ctx := context.Background()
 	id := fmt.Sprint(n)
@@ -245,7 +245,7 @@ func (l *load) step(s *Store, i int, n uint64) error {
 	return nil
 }
 
-// moves waits until each run has made steps since.
+// moves waits until each run has made more steps.
 func (l *load) moves(t *testing.T) {
 	t.Helper()
 	var before [loadRuns]int64
@@ -265,8 +265,8 @@ func (l *load) moves(t *testing.T) {
 	})
 }
 
-// check ends the load: nothing that was acknowledged is lost, nothing is stored twice, and the budget has exactly what
-// was spent.
+// check ends the load. It checks that no acknowledged write is lost, that nothing is stored twice, and that the budget
+// shows exactly the spent amount.
 func (l *load) check(t *testing.T) {
 	t.Helper()
 	l.stop()
@@ -297,7 +297,7 @@ func (l *load) check(t *testing.T) {
 	t.Logf("%d steps", all)
 }
 
-// isOne reports whether an error is one line with a text.
+// isOne reports whether an error is a single line that contains the text.
 func isOne(err error, text string) bool {
 	return err != nil && strings.Contains(err.Error(), text) && !strings.Contains(err.Error(), "\n")
 }

@@ -19,7 +19,8 @@ import (
 
 const envCrashes = "TENON_PG_CRASHES"
 
-// TestServerCrash kills PostgreSQL with SIGKILL while two replicas write, and starts it again. Each write ends once.
+// TestServerCrash kills PostgreSQL with SIGKILL while two replicas write, and restarts it. Each write is stored exactly
+// once.
 func TestServerCrash(t *testing.T) {
 	c := newCluster(t)
 	conf := Config{DSN: c.dsn(), Lease: time.Second}
@@ -33,8 +34,9 @@ func TestServerCrash(t *testing.T) {
 	l.check(t)
 }
 
-// TestFailover has a standby, made by pg_basebackup, that confirms each commit. A store does not open on it. The primary
-// is killed under load, the standby is promoted, and the replicas continue there with all that was acknowledged.
+// TestFailover uses a standby that was made by pg_basebackup and that confirms each commit. A store refuses to open on
+// the standby. The primary is killed under load and the standby is promoted. The replicas continue there, and no
+// acknowledged write is lost.
 func TestFailover(t *testing.T) {
 	primary, standby := newCluster(t, "wal_level=replica"), newFolder(t)
 	standby.run(t, "pg_basebackup", "-D", standby.data(), "-h", primary.dir, "-U", "postgres", "-R", "-X", "stream",
@@ -56,7 +58,7 @@ func TestFailover(t *testing.T) {
 	l.check(t)
 }
 
-// newPooler starts pgbouncer in transaction mode before a server, and returns the DSN of a database through it.
+// newPooler starts pgbouncer in transaction mode in front of a server, and returns a DSN that connects through it.
 func newPooler(t *testing.T, server string) string {
 	t.Helper()
 	bouncer := os.Getenv("TENON_PGBOUNCER")
@@ -105,8 +107,8 @@ func socketOf(t *testing.T) string {
 	return conf.Host
 }
 
-// TestPooler runs the suite of stores through pgbouncer in transaction mode, which gives each transaction another
-// connection. Only the connection that listens passes it by.
+// TestPooler runs the suite of stores through pgbouncer in transaction mode, in which each transaction can use another
+// connection. Only the connection that listens for notifications is direct.
 func TestPooler(t *testing.T) {
 	dsn := newPooler(t, socketOf(t))
 	t.Run("store", func(t *testing.T) {
@@ -135,8 +137,8 @@ func TestPooler(t *testing.T) {
 	})
 }
 
-// TestNotifyLost has replicas whose connections listen and never hear anything, since they are in another database.
-// Changes and live text are found by a poll.
+// TestNotifyLost uses replicas whose listening connections receive nothing, because they are connected to another
+// database. The replicas find changes and live text by polling.
 func TestNotifyLost(t *testing.T) {
 	c := place(t)
 	c.Direct = c.DSN + " dbname=template1"
@@ -186,8 +188,8 @@ func TestNotifyLost(t *testing.T) {
 	<-done
 }
 
-// TestClockJump has a replica whose clock is an hour ahead, and one whose clock jumps back by two. Leases follow the
-// clock of the database, so neither loses one, and each write ends once.
+// TestClockJump uses one replica whose clock is an hour fast, and one whose clock jumps back by two hours. Leases use
+// the clock of the database, so neither replica loses one, and each write is stored exactly once.
 func TestClockJump(t *testing.T) {
 	conf := place(t)
 	conf.Lease = time.Second

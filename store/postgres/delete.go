@@ -41,7 +41,7 @@ func (s *Store) DeleteSessions(ctx context.Context, list []tenon.Session, progre
 			if progress != nil {
 				progress(len(gone))
 			}
-		case code != tenon.CodeConflict && code != tenon.CodeNotFound: // otherwise it is in use again
+		case code != tenon.CodeConflict && code != tenon.CodeNotFound: // a refused session is in use again, and stays
 			return gone, err
 		}
 	}
@@ -146,6 +146,7 @@ func (t *tx) deleteRuns(id string, runs []string, numbers []int64) error {
 		AND NOT EXISTS (SELECT 1 FROM @events e WHERE e.blob = b.digest)`, blobs)
 	// '0' follows '/'.
 	t.queue("DELETE FROM @budgets WHERE key >= $1 AND key < $2", "session/"+id+"/", "session/"+id+"0")
+	t.queue("DELETE FROM @session_grants WHERE session = $1", id)
 	t.queue("DELETE FROM @sessions WHERE id = $1", id)
 	return nil
 }

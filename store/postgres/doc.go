@@ -4,9 +4,13 @@
 //	engine/local ─► Append ─► queue ─► writer ─► one transaction ─► COMMIT
 //	                                     ▲ up to 256 waiting appends share it
 //
-// Appends of concurrent runs share transactions. Each other write is a transaction by itself. Reads take connections of
-// a pool. No statement needs the state of a session, so that a pooler may be in between that gives each transaction
-// another connection.
+// Appends of concurrent runs share transactions. The store remembers the positions of the runs whose leases it has, so
+// a transaction is one round trip: it guesses the positions, and one of its statements compares them (known.go). Each
+// other write is a transaction by itself. Reads take connections of a pool. Reads and leases of many runs at the same
+// time share statements (gather.go).
+//
+// No statement needs the state of a session, so that a pooler may be in between that gives each transaction another
+// connection.
 //
 // A lease is a row: a run, its owner and a unique number, the epoch. A lease is live until the owner's row in the table
 // of replicas expires by the clock of the database. One statement renews all leases of a replica. Each write to a run

@@ -24,7 +24,7 @@ func TestEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() {
-				_ = e.Close() // reports errors that tests cause on purpose
+				_ = e.Close() // returns the errors that tests cause on purpose
 				if err := st.Close(); err != nil {
 					t.Error(err)
 				}

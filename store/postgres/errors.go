@@ -103,12 +103,20 @@ func passes(err error) bool {
 		switch pg.Code {
 		case "40001", "40P01", "23505", // serialization failure; deadlock; unique violation by another writer
 			"57P01", "57P02", "57P03", // the server is stopping, has crashed, or is starting
-			"25P03", "25006": // idle for too long; read-only during a fail-over
+			"25P03", "25006", // idle for too long; read-only during a fail-over
+			"57014", "55P03": // statement_timeout; lock_timeout
 			return true
 		}
 		return strings.HasPrefix(pg.Code, "08") // connection exceptions
 	}
 	return isNet(err)
+}
+
+// readsAgain reports whether a read can succeed if it is made again at once. A read that took too long would only take
+// as long again.
+func readsAgain(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return passes(err) && !(ok && (pg.Code == "57014" || pg.Code == "55P03"))
 }
 
 // refused is the error of a write that was refused and changed nothing. The other writes of its transaction are

@@ -23,7 +23,7 @@ func findings(t *testing.T, s *Store) map[string]store.Finding {
 	return all
 }
 
-// TestExamine checks the findings about a database without faults.
+// TestExamine checks the report about a database without faults.
 func TestExamine(t *testing.T) {
 	s := mustOpen(t, place(t))
 	all := findings(t, s)
@@ -47,7 +47,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// TestDifferentKeys opens a database with another store.key, which is reported, and adopts its rows.
+// TestDifferentKeys opens a database with another store.key. The report says so, and its rows can be adopted.
 func TestDifferentKeys(t *testing.T) {
 	c := place(t)
 	open := func(key string) (*Store, string) {
@@ -84,10 +84,11 @@ func TestDifferentKeys(t *testing.T) {
 	}
 }
 
-// TestBadDatabases opens databases that cannot be used. Each gives one error with the remedy, before a run is touched.
+// TestBadDatabases opens databases that cannot be used. Each one causes a single error that says what to do, before any
+// run is changed.
 func TestBadDatabases(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, c *Config) (want string){
-		"password": func(_ *testing.T, c *Config) string { // over a socket with trust, a role that does not exist
+		"password": func(_ *testing.T, c *Config) string { // no password is checked here, so the role does not exist
 			c.DSN += " user=nobody_" + c.Schema
 			return "check the role and the password of the DSN"
 		},
@@ -146,7 +147,7 @@ func role(t *testing.T, name string) string {
 	return name
 }
 
-// TestLeastPrivilege works with a role that has only the rights of the documentation.
+// TestLeastPrivilege uses a role that has only the rights that the documentation lists.
 func TestLeastPrivilege(t *testing.T) {
 	c := place(t)
 	_ = mustOpen(t, c).Close()
@@ -172,5 +173,5 @@ func TestLeastPrivilege(t *testing.T) {
 	if f := findings(t, s)["role"]; f.Err == nil || !strings.Contains(f.Text, "leases") || f.Remedy == "" {
 		t.Errorf("a right is missing: %+v", f)
 	}
-	admin(t, "GRANT DELETE ON "+c.Schema+".leases TO "+name) // for the end of the lease
+	admin(t, "GRANT DELETE ON "+c.Schema+".leases TO "+name) // needed to end the lease
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// cutter is a dialer whose connections fail at a COMMIT: before the server gets it, or before the client gets the
-// answer.
+// cutter is a dialer whose connections break at a COMMIT: before the server receives it, or before the client receives
+// the answer.
 type cutter struct {
 	mu     sync.Mutex
-	before int // how many of the next COMMITs are dropped
-	after  int // of how many of the next ones only the answer is dropped
+	before int // number of the next COMMITs that are lost
+	after  int // number of the COMMITs after them whose answers are lost
 	cut    atomic.Int64
 }
 
@@ -67,14 +67,14 @@ func (c *cutConn) Write(b []byte) (int, error) {
 
 func (c *cutConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if c.deaf.Load() && err == nil { // the server has answered, so it has committed
+	if c.deaf.Load() && err == nil { // the server has answered, so the transaction is committed
 		_ = c.Close()
 		return 0, errCut
 	}
 	return n, err
 }
 
-// TestLostCommit loses COMMITs, or only their answers. Each write is stored once, and reported as stored.
+// TestLostCommit loses COMMITs, or only their answers. Each write is stored once, and reported as successful.
 func TestLostCommit(t *testing.T) {
 	for name, set := range map[string]func(*cutter){
 		"commit":       func(c *cutter) { c.before = 1 },
@@ -120,7 +120,36 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// TestKilledBackends ends connections of many writers at random times. No write is lost, none is there twice.
+// TestLostCommit_PG_late looks up a transaction that the server has not read yet. The transaction then fails when the
+// server reads it, because the write may have been made again by then. A write that follows is stored.
+func TestLostCommit_PG_late(t *testing.T) {
+	s := mustOpen(t, place(t))
+	create(t, s, "r")
+	sl := <-s.slots
+	sl.n++
+	late := *sl
+	if _, ok := errors.AsType[notCommitted](s.lookUp(sl, errCut)); !ok {
+		t.Fatal("the transaction was found, though it has not begun")
+	}
+	for _, begin := range []string{beginWrite, beginAnyWrite} {
+		if _, err := s.pool.Exec(t.Context(), s.sql(begin), s.replica, late.id, late.n); !isWrongGuess(err) {
+			t.Errorf("the late transaction: %v", err)
+		}
+	}
+	s.slots <- sl
+	for range cap(s.slots) {
+		if err := s.Release(t.Context(), "r"); err != nil {
+			t.Error(err)
+		}
+	}
+	sl = <-s.slots
+	if err := s.lookUp(sl, errCut); err != nil {
+		t.Errorf("a transaction that was committed: %v", err)
+	}
+	s.slots <- sl
+}
+
+// TestKilledBackends kills connections of many writers at random times. No write is lost or stored twice.
 func TestKilledBackends(t *testing.T) {
 	conf := place(t)
 	const runs, steps = 8, 40
@@ -157,7 +186,8 @@ func TestKilledBackends(t *testing.T) {
 	}
 }
 
-// TestHeartbeat waits until the lease of a replica that is alive would have expired, and ends one without a word.
+// TestHeartbeat checks that a live replica keeps its lease for longer than the lease's duration, and that others are
+// notified when a replica dies.
 func TestHeartbeat(t *testing.T) {
 	conf := place(t)
 	conf.Lease = 300 * time.Millisecond
@@ -169,7 +199,7 @@ func TestHeartbeat(t *testing.T) {
 	if _, ok, err := b.Acquire("r"); err != nil || ok {
 		t.Fatalf("the lease of a live replica was given away: %v, %v", ok, err)
 	}
-	a.stop() // and nothing else: its heart stops
+	a.stop() // stops only the heartbeats, as if the replica had died
 	for {
 		release, ok, err := b.Acquire("r")
 		if err != nil {
@@ -180,7 +210,7 @@ func TestHeartbeat(t *testing.T) {
 			return
 		}
 		select {
-		case <-b.Changed(t.Context()): // the death of a replica is a change
+		case <-b.Changed(t.Context()): // the death of a replica is reported as a change
 		case <-time.After(10 * time.Second):
 			t.Fatal("nobody is told that a replica died")
 		}

@@ -33,7 +33,8 @@ const (
 // stepResult is the result of a step: 1 KiB.
 var stepResult = `"` + strings.Repeat("x", 1022) + `"`
 
-// TestFigures measures one round of the figures PG.…. Compared values are measured in turns.
+// TestFigures measures one round of the figures PG.…. Values that are compared with each other are measured
+// alternately.
 func TestFigures(t *testing.T) {
 	file := os.Getenv(envFigures)
 	if file == "" {
@@ -59,7 +60,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// bareInserts is the floor: a table, and one connection that inserts all waiting rows in one transaction.
+// bareInserts is the lower bound for comparison: a single table, and one connection that inserts all waiting rows in
+// one transaction.
 type bareInserts struct {
 	ops  chan bareRow
 	next int64
@@ -114,7 +116,7 @@ func openBare(t *testing.T) *bareInserts {
 	return b
 }
 
-// collect takes the rows that wait, as [Store.collect] does.
+// collect takes the waiting rows, as [Store.collect] does.
 func (b *bareInserts) collect(first bareRow) []bareRow {
 	rows := []bareRow{first}
 	for idle := 0; len(rows) < maxBatch && idle < 2; {
@@ -129,7 +131,7 @@ func (b *bareInserts) collect(first bareRow) []bareRow {
 	return rows
 }
 
-// round returns how many rows a second the writers insert, each after its last one is stored.
+// round returns the number of rows that the writers insert per second. Each writer waits until its last row is stored.
 func (b *bareInserts) round(t *testing.T, writers, steps int) (perSecond float64) {
 	t.Helper()
 	began := time.Now()
@@ -156,7 +158,7 @@ func stepping(context.Context, string, engine.Attempt, func(tenon.Event)) ([]ten
 	return enginetest.Result(stepResult), nil
 }
 
-// drive starts runs and waits for their ends.
+// drive starts runs and waits until all have ended.
 func drive(t *testing.T, e engine.Engine, prefix string, runs, steps int) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -186,7 +188,7 @@ func stepsPerSecond(t *testing.T, runs, steps int) float64 {
 	return float64(runs*steps) / drive(t, e, "r", runs, steps).Seconds()
 }
 
-// oneRun returns the seconds and the commits of one step of a run that is alone.
+// oneRun returns the time in seconds and the number of commits for a step of a single run.
 func oneRun(t *testing.T) (seconds, commits float64) {
 	t.Helper()
 	e, s := replicaOf(t, place(t), stepping)

@@ -77,7 +77,7 @@ type survey struct {
 
 	f      store.Foreign
 	digest hash.Hash
-	writes []write // for the rows that were read last
+	writes []write // updates for the rows that were read last
 }
 
 // write is a statement that stores the MAC of a row.

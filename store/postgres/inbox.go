@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -77,7 +78,28 @@ func (s *Store) Signals(ctx context.Context, run string) ([]store.Signal, error)
 	if run == "" {
 		return s.signals(ctx, selectSignals+" WHERE seq = 0 ORDER BY n")
 	}
-	return s.signals(ctx, selectSignals+" WHERE seq = 0 AND run = $1 ORDER BY n", run)
+	list, err := s.calls.signals.get(ctx, s, run)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(list), nil
+}
+
+// signalsOf reads the waiting signals of runs.
+func (s *Store) signalsOf(ctx context.Context, runs []string) ([]answer[[]store.Signal], error) {
+	list, err := s.signals(ctx, selectSignals+" WHERE seq = 0 AND run = ANY ($1::text[]) ORDER BY n", runs)
+	if err != nil {
+		return nil, err
+	}
+	byRun := map[string][]store.Signal{}
+	for _, g := range list {
+		byRun[g.Run] = append(byRun[g.Run], g)
+	}
+	answers := make([]answer[[]store.Signal], len(runs))
+	for i, run := range runs {
+		answers[i].value = byRun[run]
+	}
+	return answers, nil
 }
 
 // Signal implements [store.Inbox].

@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -28,39 +30,81 @@ func (s *Store) Events(ctx context.Context, run string, after uint64, limit int)
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
-	r := eventReader{s: s, run: run, after: after, limit: limit, strict: s.key != nil && store.IsOwnOnly(ctx)}
-	var most any // NULL means no limit
-	if limit < math.MaxInt32 {
-		most = int64(limit)
-	}
-	err := s.each(ctx, `SELECT e.seq, e.n, e.last, e.events, e.blob, b.data, e.mac
-		FROM @runs r JOIN @events e ON e.run = r.n LEFT JOIN @blobs b ON b.digest = e.blob
-		WHERE r.id = $1 AND e.seq >= coalesce((SELECT max(f.seq) FROM @events f WHERE f.run = r.n AND f.seq <= $2), 0)
-		ORDER BY e.seq LIMIT $3::bigint`, []any{run, int64(min(after, math.MaxInt64-1)) + 1, most},
-		func(rows pgx.Rows) error {
-			err := r.scan(rows)
-			if err == nil && len(r.events) == limit {
-				err = errEnough
-			}
-			return err
-		})
+	r, err := s.calls.events.get(ctx, s, page{run, after, limit, s.key != nil && store.IsOwnOnly(ctx)})
 	if err != nil {
 		return nil, err
 	}
-	if len(r.events) == 0 {
-		there := false
-		err := s.each(ctx, "SELECT 1 FROM @runs WHERE id = $1", []any{run}, func(pgx.Rows) error {
-			there = true
-			return nil
-		})
-		if err == nil && !there {
-			err = tenon.Errorf(tenon.CodeNotFound, "no run %s", run)
+	return r.events, nil
+}
+
+// page selects events of a run; see [eventReader].
+type page struct {
+	run    string
+	after  uint64
+	limit  int
+	strict bool
+}
+
+// size returns the part of a statement that a page takes; see [gather]. A statement reads at most eight whole journals.
+func (p page) size() int {
+	if p.limit > longPage {
+		return maxGathered / 8
+	}
+	return 1
+}
+
+// longPage is the number of events from which a page counts like a whole journal.
+const longPage = 1000
+
+// eventsOf reads pages of journals. Each subquery of a run reads an index.
+func (s *Store) eventsOf(ctx context.Context, pages []page) ([]answer[*eventReader], error) {
+	runs, first, most := make([]string, len(pages)), make([]int64, len(pages)), make([]int64, len(pages))
+	answers := make([]answer[*eventReader], len(pages))
+	for i, p := range pages {
+		runs[i], first[i], most[i] = p.run, int64(min(p.after, math.MaxInt64-1))+1, int64(p.limit)
+		answers[i] = answer[*eventReader]{value: &eventReader{s: s, run: p.run, after: p.after, limit: p.limit,
+			strict: p.strict}, err: tenon.Errorf(tenon.CodeNotFound, "no run %s", p.run)}
+	}
+	err := s.each(ctx, `SELECT u.i, e.seq, e.n, e.last, e.events, e.blob,
+			(SELECT b.data FROM @blobs b WHERE b.digest = e.blob), e.mac
+		FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS u (id, first, most, i)
+		JOIN @runs r ON r.id = u.id
+		LEFT JOIN LATERAL (SELECT * FROM @events e WHERE e.run = r.n AND e.seq >= coalesce(
+			(SELECT max(f.seq) FROM @events f WHERE f.run = r.n AND f.seq <= u.first), 0)
+			ORDER BY e.seq LIMIT u.most) e ON true`, []any{runs, first, most}, func(rows pgx.Rows) error {
+		var row eventRow
+		if err := row.scan(rows); err != nil {
+			return err
 		}
-		if err != nil {
-			return nil, err
+		answers[row.i].err = nil
+		if row.seq != nil {
+			r := answers[row.i].value
+			r.rows = append(r.rows, row)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range answers {
+		if answers[i].err == nil {
+			answers[i].err = answers[i].value.read()
 		}
 	}
-	return r.events, nil
+	return answers, nil
+}
+
+// eventRow is a row of events of one of several runs. If the run has no events, seq is nil.
+type eventRow struct {
+	i                         int
+	seq, n, last              *int64
+	events, digest, blob, mac []byte
+}
+
+func (r *eventRow) scan(rows pgx.Rows) error {
+	err := rows.Scan(&r.i, &r.seq, &r.n, &r.last, &r.events, &r.digest, &r.blob, &r.mac)
+	r.i-- // WITH ORDINALITY counts from 1
+	return err
 }
 
 // eventReader collects the events of a run after a given event.
@@ -71,18 +115,30 @@ type eventReader struct {
 	limit  int
 	strict bool // refuse foreign rows and gaps
 	end    uint64
+	rows   []eventRow
 	events []tenon.Event
 }
 
-// scan adds the events of a row.
-func (r *eventReader) scan(rows pgx.Rows) error {
-	e := signed.Events{Run: r.run}
-	var at int64
-	var blob, mac []byte
-	if err := rows.Scan(&e.Seq, &e.N, &at, &e.Packed, &e.Blob, &blob, &mac); err != nil {
-		return err
+// read turns the rows into events.
+func (r *eventReader) read() error {
+	slices.SortFunc(r.rows, func(a, b eventRow) int { return cmp.Compare(*a.seq, *b.seq) }) // usually they are
+	for i := range r.rows {
+		if len(r.events) == r.limit {
+			break
+		}
+		if err := r.add(&r.rows[i]); err != nil {
+			return err
+		}
 	}
-	e.Last = forms.FromNanos(at)
+	r.rows = nil
+	return nil
+}
+
+// add adds the events of a row.
+func (r *eventReader) add(row *eventRow) error {
+	e := signed.Events{Run: r.run, Seq: uint64(*row.seq), N: int(*row.n), Packed: row.events, Blob: row.digest}
+	blob, mac := row.blob, row.mac
+	e.Last = forms.FromNanos(*row.last)
 	if r.strict && (!r.s.key.OwnEvents(&e, mac) || e.Seq > max(r.after, r.end)+1) {
 		return store.ErrForeign(r.run)
 	}
@@ -114,17 +170,39 @@ const selectRuns = `SELECT n, id, session, principal, caller, parent, parent_seq
 
 // Run implements [store.Journal].
 func (s *Store) Run(ctx context.Context, id string) (tenon.Run, error) {
-	rows, err := s.runs(ctx, selectRuns+" WHERE id = $1", id)
+	row, err := s.calls.runs.get(ctx, s, id)
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	if len(rows) == 0 {
-		return tenon.Run{}, tenon.Errorf(tenon.CodeNotFound, "no run %s", id)
-	}
-	if rows[0].Foreign && store.IsOwnOnly(ctx) {
+	if row.Foreign && store.IsOwnOnly(ctx) {
 		return tenon.Run{}, store.ErrForeign(id)
 	}
-	return rows[0], nil
+	return row.Run, nil
+}
+
+// runsOf reads the rows of runs.
+func (s *Store) runsOf(ctx context.Context, ids []string) ([]answer[*runRow], error) {
+	found := map[string]answer[*runRow]{}
+	err := s.each(ctx, selectRuns+" WHERE id = ANY ($1::text[])", []any{ids}, func(rows pgx.Rows) error {
+		r, err := s.scanRun(rows)
+		if r == nil {
+			return err
+		}
+		found[r.ID] = answer[*runRow]{r, err} // a damaged row fails only the calls for it
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]answer[*runRow], len(ids))
+	for i, id := range ids {
+		a, ok := found[id]
+		if !ok {
+			a.err = tenon.Errorf(tenon.CodeNotFound, "no run %s", id)
+		}
+		answers[i] = a
+	}
+	return answers, nil
 }
 
 // conditions collects the conditions of a query.
@@ -227,7 +305,7 @@ type runRow struct {
 	waiting, imported, mac []byte
 }
 
-// scanRun reads a row of selectRuns.
+// scanRun reads a row of selectRuns. If a value in the row is damaged, it returns the row, too, for its id.
 func (s *Store) scanRun(rows pgx.Rows) (*runRow, error) {
 	r := &runRow{}
 	var created, updated int64
@@ -240,12 +318,12 @@ func (s *Store) scanRun(rows pgx.Rows) (*runRow, error) {
 	r.Created, r.Updated = forms.FromNanos(created), forms.FromNanos(updated)
 	if len(r.waiting) > 0 {
 		if err := json.Unmarshal(r.waiting, &r.Waiting); err != nil {
-			return nil, s.damaged("the row of run " + r.ID)
+			return r, s.damaged("the row of run " + r.ID)
 		}
 	}
 	if len(r.imported) > 0 {
 		if err := json.Unmarshal(r.imported, &r.Imported); err != nil || r.Imported == nil {
-			return nil, s.damaged("the row of run " + r.ID)
+			return r, s.damaged("the row of run " + r.ID)
 		}
 	}
 	r.Foreign = !s.key.OwnRun(&r.Run, r.waiting, r.imported, r.mac)

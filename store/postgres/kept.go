@@ -73,6 +73,19 @@ func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.Ke
 	return r, err
 }
 
+// ResultKeys implements [store.Results].
+func (s *Store) ResultKeys(ctx context.Context, prefix string, now time.Time, limit int) (keys []string, err error) {
+	err = s.each(ctx, `SELECT key FROM @results WHERE key COLLATE "C" >= $1 AND key COLLATE "C" < $2 AND expires > $3
+		LIMIT $4::bigint`, []any{prefix, forms.AfterPrefix(prefix), forms.Nanos(now), limit},
+		func(rows pgx.Rows) error {
+			var key string
+			err := scan(rows, &key)
+			keys = append(keys, key)
+			return err
+		})
+	return keys, err
+}
+
 // Admit implements [store.Rates]. It locks the row of the key, so that the calls of all replicas get their turns one
 // after another.
 func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time.Duration,

@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/tenonhq/tenon/store"
 )
 
 // live is the condition that the owner of the lease l is alive.
@@ -27,7 +29,7 @@ func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
 	if taken {
 		return nil, false, nil
 	}
-	epoch, err := s.acquire(run)
+	epoch, err := s.calls.leases.get(s.ctx, s, run)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if epoch == 0 || err != nil {
@@ -41,54 +43,130 @@ func (s *Store) Acquire(run string) (release func(), ok bool, err error) {
 	return func() { s.release(run, epoch) }, true, nil
 }
 
-// acquire takes a lease and returns its epoch. It returns 0 if another replica has the lease. If a statement gets no
-// answer, acquire repeats it. The lease may be stored already then. In this case, it gets a new epoch.
-func (s *Store) acquire(run string) (epoch int64, err error) {
-	ctx, stop := context.WithTimeout(s.ctx, patience)
-	defer stop()
+// acquireAll takes leases and returns their epochs. A lease that another replica has gets epoch 0. If a statement gets
+// no answer, acquireAll repeats it. The leases may be stored already then. In this case, they get new epochs.
+//
+// The statement need not be on disk before it returns: what is written under the lease is on disk only together with
+// everything before it. If the server crashes and forgets the lease, and then gives its epoch to another replica, the
+// owner differs; see [tx.hold]. Several replicas lock the rows in the order of the runs.
+func (s *Store) acquireAll(ctx context.Context, runs []string) ([]answer[int64], error) {
+	sorted := slices.Clone(runs)
+	slices.Sort(sorted)
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err = s.pool.QueryRow(ctx, s.sql(`INSERT INTO @leases AS l (run, owner, epoch)
-			VALUES ($1, $2, nextval('@epochs'))
-			ON CONFLICT (run) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch
-			WHERE l.owner = excluded.owner OR NOT `+live+` RETURNING epoch`), plainText(run), s.replica).Scan(&epoch)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return 0, nil
+		epochs, err := s.acquireOnce(ctx, slices.Compact(sorted))
+		if err == nil {
+			answers := make([]answer[int64], len(runs))
+			for i, run := range runs {
+				answers[i].value = epochs[plainText(run)]
+			}
+			return answers, nil
 		}
-		if err == nil || !passes(err) || ctx.Err() != nil {
-			return epoch, err
+		if !passes(err) || ctx.Err() != nil {
+			return nil, err
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return 0, err
+			return nil, err
 		}
 	}
 }
 
+// acquire takes leases. It locks only rows that it may take, and never waits for a row that somebody has locked: such a
+// lease is not taken now, and the others are not delayed. A lease that another replica deletes meanwhile is not taken,
+// either.
+const acquire = `WITH u AS (SELECT u.run FROM unnest($1::text[]) AS u (run)),
+	free AS (SELECT l.run FROM @leases l JOIN u ON l.run = u.run WHERE l.owner = $2 OR NOT ` + live + `
+		ORDER BY l.run FOR UPDATE OF l SKIP LOCKED),
+	taken AS (UPDATE @leases l SET owner = $2, epoch = nextval('@epochs') FROM free WHERE l.run = free.run
+		RETURNING l.run, l.epoch),
+	new AS (INSERT INTO @leases (run, owner, epoch)
+		SELECT u.run, $2, nextval('@epochs') FROM (SELECT u.run FROM u
+			WHERE NOT EXISTS (SELECT 1 FROM @leases l WHERE l.run = u.run) ORDER BY u.run) AS u
+		ON CONFLICT (run) DO NOTHING RETURNING run, epoch)
+	SELECT run, epoch, set_config('synchronous_commit', 'off', true)
+	FROM (SELECT run, epoch FROM taken UNION ALL SELECT run, epoch FROM new) AS got`
+
+// acquireOnce returns the epochs of the leases that it took, by the stored form of the run.
+func (s *Store) acquireOnce(ctx context.Context, runs []string) (epochs map[string]int64, err error) {
+	rows, err := s.pool.Query(ctx, s.sql(acquire), encode([]any{runs, s.replica})...)
+	if err != nil {
+		return nil, err
+	}
+	epochs = map[string]int64{}
+	err = eachRow(rows, func(rows pgx.Rows) error {
+		var run, off string
+		var epoch int64
+		err := rows.Scan(&run, &epoch, &off)
+		epochs[run] = epoch
+		return err
+	})
+	return epochs, err
+}
+
+// releaseLease deletes a lease. It need not be on disk before it returns: a lease that is there again after a crash of
+// the server expires, or its owner deletes it; see strays.
+const releaseLease = `DELETE FROM @leases WHERE run = $1 AND owner = $2 AND epoch = $3
+	RETURNING set_config('synchronous_commit', 'off', true)`
+
+// ownLease is a lease of this store.
+type ownLease struct {
+	run   string
+	epoch int64
+}
+
 // release deletes a lease. If the database cannot be reached, the heartbeat deletes it later; see strays.
 func (s *Store) release(run string, epoch int64) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), s.lease)
+	ctx, stop := context.WithTimeout(s.ctx, s.lease)
 	defer stop()
-	for range 3 {
-		_, err := s.pool.Exec(ctx, s.sql("DELETE FROM @leases WHERE run = $1 AND owner = $2 AND epoch = $3"),
-			plainText(run), s.replica, epoch)
-		if err == nil || !passes(err) {
-			break
-		}
-	}
+	_, _ = s.calls.releases.get(ctx, s, ownLease{run, epoch}) // strays and Close delete what remains
 	s.mu.Lock()
 	delete(s.leases, run)
+	delete(s.known, run)
 	s.mu.Unlock()
 	s.watch.notify()
 	s.hintOthers()
 }
 
+// releaseAll deletes leases. Like [Store.acquireAll], it locks the rows in the order of the runs.
+func (s *Store) releaseAll(ctx context.Context, list []ownLease) ([]answer[struct{}], error) {
+	ctx, stop := context.WithTimeout(ctx, s.lease)
+	defer stop()
+	runs, epochs := make([]string, len(list)), make([]int64, len(list))
+	for i, l := range list {
+		runs[i], epochs[i] = l.run, l.epoch
+	}
+	var err error
+	for range 3 {
+		_, err = s.pool.Exec(ctx, s.sql(`DELETE FROM @leases WHERE run IN (SELECT l.run FROM @leases l
+			JOIN unnest($1::text[], $2::bigint[]) AS u (run, epoch) ON l.run = u.run AND l.epoch = u.epoch
+			WHERE l.owner = $3 ORDER BY l.run FOR UPDATE OF l)
+			RETURNING set_config('synchronous_commit', 'off', true)`), encode([]any{runs, epochs, s.replica})...)
+		if err == nil || !passes(err) {
+			break
+		}
+	}
+	return make([]answer[struct{}], len(list)), err
+}
+
 // Held implements [store.Leases].
-func (s *Store) Held(run string) (held bool, err error) {
+func (s *Store) Held(run string) (bool, error) {
+	held, err := s.HeldOf([]string{run})
+	return held[run], err
+}
+
+// HeldOf implements [store.LeaseSets].
+func (s *Store) HeldOf(runs []string) (map[string]bool, error) {
 	ctx, stop := context.WithTimeout(s.ctx, patience)
 	defer stop()
-	err = s.each(ctx, "SELECT EXISTS (SELECT 1 FROM @leases l WHERE l.run = $1 AND "+live+")", []any{run},
-		func(rows pgx.Rows) error { return rows.Scan(&held) })
+	held := map[string]bool{}
+	err := s.each(ctx, "SELECT l.run FROM @leases l WHERE l.run = ANY ($1::text[]) AND "+live, []any{runs},
+		func(rows pgx.Rows) error {
+			var run string
+			err := scan(rows, &run)
+			held[run] = true
+			return err
+		})
 	return held, err
 }
 
@@ -111,7 +189,8 @@ func (s *Store) beat() {
 		ctx, stop := context.WithTimeout(s.ctx, every)
 		_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires)
 			VALUES ($1, '', clock_timestamp(), clock_timestamp() + $2 * interval '1 microsecond')
-			ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`), s.replica, s.lease.Microseconds())
+			ON CONFLICT (id) DO UPDATE SET expires = excluded.expires
+			RETURNING set_config('synchronous_commit', 'off', true)`), s.replica, s.lease.Microseconds())
 		if err == nil {
 			err = s.strays(ctx)
 		}
@@ -147,8 +226,7 @@ func (s *Store) strays(ctx context.Context) error {
 	})
 	for _, l := range list {
 		if err == nil { // a lease that was acquired since has another epoch
-			_, err = s.pool.Exec(ctx, s.sql("DELETE FROM @leases WHERE run = $1 AND owner = $2 AND epoch = $3"),
-				plainText(l.run), s.replica, l.epoch)
+			_, err = s.pool.Exec(ctx, s.sql(releaseLease), plainText(l.run), s.replica, l.epoch)
 		}
 	}
 	return err
@@ -167,3 +245,5 @@ func (s *Store) sweep(ctx context.Context) error {
 	}
 	return nil
 }
+
+var _ store.LeaseSets = (*Store)(nil)

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	envHistories   = "TENON_HISTORIES" // how many histories of each kind
+	envHistories   = "TENON_HISTORIES" // number of histories of each kind
 	linearReplicas = 4
 	linearClients  = 8 // of each replica
 	linearLimit    = 1000
 	linearUses     = 5
 )
 
-// operation is a call of a client: what it did, and the result.
+// operation is the input of a call by a client.
 type operation struct {
 	client int
 	kind   string
 	amount int64
-	of     int64 // the amount of the reservation that a settlement ends
+	of     int64 // amount of the reservation that is being settled
 	by     string
 }
 
@@ -40,7 +40,8 @@ type history struct {
 	list []porcupine.Operation
 }
 
-// do makes a call and records it. A call without an end may take effect at any time after its beginning.
+// do makes a call and records it. An endless call has no recorded end, so it may take effect at any time after its
+// beginning.
 func (h *history) do(in operation, endless bool, call func() string) {
 	begin := time.Now().UnixNano()
 	out := call()
@@ -61,7 +62,7 @@ func (h *history) check(t *testing.T, object string, m porcupine.Model) {
 	}
 }
 
-// model makes a model of a state and a step.
+// model returns a porcupine model with a state and a step function.
 func model[S any](step func(s S, in operation, out string) (bool, S)) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { var s S; return s },
@@ -71,7 +72,7 @@ func model[S any](step func(s S, in operation, out string) (bool, S)) porcupine.
 	}
 }
 
-// The first decision about a call wins, and every client learns its author.
+// Only the first decision about a call counts, and every client gets its author.
 var decisions = model(func(by string, in operation, out string) (bool, string) {
 	if by == "" {
 		by = in.by
@@ -79,7 +80,7 @@ var decisions = model(func(by string, in operation, out string) (bool, string) {
 	return out == by, by
 })
 
-// A grant is used as often as it says.
+// A grant can be used only the given number of times.
 var uses = model(func(used int, _ operation, out string) (bool, int) {
 	if used < linearUses {
 		return out == "true", used + 1
@@ -87,7 +88,8 @@ var uses = model(func(used int, _ operation, out string) (bool, int) {
 	return out == "false", used
 })
 
-// A run has at most one owner. Whoever does not get it may have met another client that does not get it either.
+// A run has at most one owner. A client that does not become the owner may have competed with another client that did
+// not, either.
 var owners = model(func(held bool, in operation, out string) (bool, bool) {
 	switch {
 	case in.kind == "release":
@@ -100,7 +102,7 @@ var owners = model(func(held bool, in operation, out string) (bool, bool) {
 
 type spending struct{ used, reserved int64 }
 
-// No reservation exceeds the rest of a budget, except the first of a step.
+// No reservation exceeds the rest of a budget. The exception is the first reservation of a step.
 var spendings = model(func(s spending, in operation, out string) (bool, spending) {
 	if in.kind == "settle" {
 		return out == "ok", spending{s.used + in.amount, s.reserved - in.of}
@@ -116,15 +118,16 @@ func told(refused bool, used, reserved int64) string {
 	return fmt.Sprintf("refused=%t used=%d reserved=%d", refused, used, reserved)
 }
 
-// linear is one kind of object, with the calls of its clients.
+// linear is a kind of object, with the calls that clients make.
 type linear struct {
 	model porcupine.Model
-	// prepare makes an object, and returns the calls of a client at a replica.
+	// prepare creates an object, and returns a function that makes the calls of a client at a replica.
 	prepare func(t *testing.T, object string) func(h *history, client, replica int)
 }
 
-// TestLinearizable has 32 clients at four replicas (8 for budgets). They decide about the same calls, use the same grants, draw on the
-// same budgets and take the same runs, while connections are killed. Every history must be linearizable.
+// TestLinearizable runs 32 clients at four replicas (8 clients for budgets). They decide about the same calls, use the
+// same grants, spend the same budgets and take the same runs, while connections are killed. Every history must be
+// linearizable.
 func TestLinearizable(t *testing.T) {
 	conf := place(t)
 	var replicas []*Store
@@ -148,7 +151,7 @@ func TestLinearizable(t *testing.T) {
 			defer stop()
 			n := 0
 			histories, clientsOf := times(t, envHistories, 8), linearClients
-			if name == "budget" { // its clients wait for each other, and porcupine needs too long for many of them
+			if name == "budget" { // they wait for each other, and porcupine would need too long for many of them
 				histories, clientsOf = max(1, histories/4), max(1, linearClients/4)
 			}
 			for i := range histories {
@@ -168,7 +171,7 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// deciding has clients decide about the call for which a run waits.
+// deciding makes the clients decide about the call that a run waits for.
 func deciding(engines []engine.Engine) func(*testing.T, string) func(*history, int, int) {
 	return func(t *testing.T, run string) func(*history, int, int) {
 		enginetest.Rested(t, engines[0], run)
@@ -208,7 +211,7 @@ func using(replicas []*Store) func(*testing.T, string) func(*history, int, int) 
 	}
 }
 
-// own takes a run, and gives it back at once.
+// own takes the lease of a run, and releases it at once.
 func own(t *testing.T, h *history, s *Store, run string, client int) {
 	for range 3 {
 		var release func()
@@ -220,7 +223,7 @@ func own(t *testing.T, h *history, s *Store, run string, client int) {
 			release = r
 			return fmt.Sprint(ok)
 		})
-		if release != nil { // if its connection is killed, the lease ends with the next heartbeat
+		if release != nil { // if the connection was killed, the lease ends with the next heartbeat
 			h.do(operation{client: client, kind: "release"}, true, func() string { release(); return "" })
 		}
 	}
@@ -247,11 +250,11 @@ func killSome(t *testing.T, schema string) (stop func()) {
 	}
 }
 
-// spend reserves a part of a budget, and settles it with another amount.
+// spend reserves a part of a budget, and settles the reservation with another amount.
 func spend(t *testing.T, h *history, s *Store, key string, client int) {
-	// Each client has amounts of its own, so that the balances tell which calls came before.
+	// Each client uses different amounts, so that the balance shows which calls came before.
 	run, amount, used := fmt.Sprint(key, "/", client), int64(10+7*client), int64(1+3*client)
-	release, ok, err := s.Acquire(run) // reservations of runs without an owner count for nothing
+	release, ok, err := s.Acquire(run) // reservations of runs without an owner are not counted
 	if err != nil || !ok {
 		t.Errorf("%s: %v, %v", run, ok, err)
 		return

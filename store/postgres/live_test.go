@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// replicaOf returns an engine on its own store, and the store.
+// replicaOf returns an engine with its own store, and the store.
 func replicaOf(t *testing.T, c Config, do engine.Do) (engine.Engine, *Store) {
 	t.Helper()
 	st, err := Open(t.Context(), c)
@@ -27,7 +27,7 @@ func replicaOf(t *testing.T, c Config, do engine.Do) (engine.Engine, *Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = e.Close() // a test may cut it off
+		_ = e.Close() // fails if a test has cut the connection
 		if err := st.Close(); err != nil {
 			t.Error(err)
 		}
@@ -53,7 +53,7 @@ func speaker(texts <-chan string) engine.Do {
 	}
 }
 
-// heard follows a run and sends the text that it has heard so far. The channel is closed when the run ends.
+// heard follows a run and sends the text received so far after each delta. The channel is closed when the run ends.
 func heard(t *testing.T, e engine.Engine, run string) <-chan string {
 	t.Helper()
 	out := make(chan string, 10_000)
@@ -96,8 +96,8 @@ func until(t *testing.T, who string, texts <-chan string, want string) {
 	}
 }
 
-// TestLive_Replicas follows a run of one replica on two others. The text arrives there in order, whole and once, also at
-// a follower that joins later, with a key, and without a connection that listens.
+// TestLive_Replicas follows a run of one replica on two others. Each follower gets the complete text in order and once,
+// even one that joins later. It also works with a store key, and without a listening connection.
 func TestLive_Replicas(t *testing.T) {
 	for name, deaf := range map[string]bool{"listening": false, "polling": true} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestLive_Replicas(t *testing.T) {
 				until(t, who, list, want)
 			}
 			close(texts)
-			for range one { // to the end of the run
+			for range one { // read until the end of the run
 			}
 			for range two {
 			}
@@ -155,7 +155,7 @@ func TestLive_Replicas(t *testing.T) {
 	}
 }
 
-// bystander is the executor of a replica that works on nothing.
+// bystander is the executor of a replica that executes nothing.
 func bystander(context.Context, string, engine.Attempt, func(tenon.Event)) ([]tenon.Event, error) {
 	return enginetest.Result(`"other"`), nil
 }
@@ -169,7 +169,8 @@ func wait(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// TestLive_Foreign ignores live events that somebody else wrote into the table, and has no text in notifications.
+// TestLive_Foreign checks that live events that another user has written into the table are ignored, and that
+// notifications contain no text.
 func TestLive_Foreign(t *testing.T) {
 	c := place(t)
 	key, err := signed.NewKey([]byte(strings.Repeat("k", 32)))

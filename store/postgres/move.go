@@ -20,17 +20,23 @@ import (
 var isMove = fmt.Sprintf(`starts_with(encode(name, 'hex'), '%x')`, store.MoveMark)
 
 // beginWrite is the first statement of each transaction that writes. It stores the number of the transaction (see
-// lookUp). If the store takes part in a copy, the statement fails, because the conversion of the mark's name to a
-// number fails. The statement also locks the table of writers in a mode that conflicts with the lock of SetMove. So
-// when SetMove has its lock, no transaction that writes is under way. The copying process itself uses beginAnyWrite.
+// lookUp). If the row already has this number or a later one, the statement fails with a division by zero: lookUp has
+// decided by now that the transaction is not committed. If the store takes part in a copy, the statement fails,
+// because the conversion of the mark's name to a number fails. The statement also locks the table of writers in a mode
+// that conflicts with the lock of SetMove. So when SetMove has its lock, no transaction that writes is under way. The
+// copying process itself uses beginAnyWrite.
 var (
-	beginAnyWrite = `INSERT INTO @writers (replica, slot, n) VALUES ($1, $2, $3)
-		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`
-	beginWrite = `INSERT INTO @writers (replica, slot, n)
-		VALUES ($1, $2,
-			$3::bigint + coalesce((SELECT encode(name, 'hex')::int FROM @marks WHERE ` + isMove + ` LIMIT 1), 0))
-		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n`
+	beginAnyWrite = numbered("$3::bigint")
+	beginWrite    = numbered(`$3::bigint +
+		coalesce((SELECT encode(name, 'hex')::int FROM @marks WHERE ` + isMove + ` LIMIT 1), 0)`)
 )
+
+// numbered is a statement that stores the number of a transaction.
+func numbered(n string) string {
+	return `WITH stored AS (INSERT INTO @writers AS w (replica, slot, n) VALUES ($1, $2, ` + n + `)
+		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n WHERE w.n < excluded.n RETURNING 1)
+		SELECT 1 / count(*) FROM stored`
+}
 
 // movedError returns the error for a write that beginWrite refused. It returns nil for all other errors.
 func (s *Store) movedError(err error) error {

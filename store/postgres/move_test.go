@@ -39,8 +39,8 @@ func moveKey(t *testing.T) *signed.Key {
 	return key
 }
 
-// TestStoreCopy_BothWays copies a file into a database and back into another file: the contents and the digests of all
-// tables stay the same, and each copy is used.
+// TestStoreCopy_BothWays copies a SQLite file into a database and back into another file. The contents and digests of
+// all tables stay the same, and each copy can be used.
 func TestStoreCopy_BothWays(t *testing.T) {
 	conf, dir, key := place(t), t.TempDir(), moveKey(t)
 	first, second := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db")
@@ -93,7 +93,7 @@ func TestStoreCopy_BothWays(t *testing.T) {
 			t.Errorf("table %s has another digest after the way back", table.Name)
 		}
 	}
-	// The replica that is open writes nothing any more.
+	// The replica that is still open cannot write any more.
 	err := used.Append(t.Context(), store.Append{Run: "run_0001", Events: []tenon.Event{{Seq: 1 << 20}}})
 	if tenon.ErrorCode(err) != tenon.CodeStore || !strings.Contains(err.Error(), "it was moved to "+second) {
 		t.Errorf("an append to the moved database: %v", err)
@@ -107,7 +107,7 @@ func TestStoreCopy_BothWays(t *testing.T) {
 	}
 }
 
-// TestStoreCopy_Filling refuses to open a database that is being filled.
+// TestStoreCopy_Filling checks that a database that is still being filled cannot be opened.
 func TestStoreCopy_Filling(t *testing.T) {
 	conf := place(t)
 	conf.Moving = true
@@ -126,8 +126,8 @@ func TestStoreCopy_Filling(t *testing.T) {
 	mustOpen(t, conf)
 }
 
-// TestStoreCopy_UnderLoad marks a database while three replicas append. Every append that was confirmed is in the copy,
-// and none is confirmed after it.
+// TestStoreCopy_UnderLoad marks a database as being copied while three replicas append. Every append that was confirmed
+// is in the copy, and no append is confirmed after the mark.
 func TestStoreCopy_UnderLoad(t *testing.T) {
 	conf, path := place(t), filepath.Join(t.TempDir(), "b.db")
 	var work sync.WaitGroup

@@ -30,7 +30,7 @@ type Config struct {
 	// Direct is the connection string of the connection that listens for notifications. It must not name a pooler. If
 	// empty, DSN is used. If the connection cannot listen, changes by other replicas are detected by a poll.
 	Direct string
-	Schema string        // of the tables; if empty, tenon
+	Schema string        // schema of the tables; if empty, tenon
 	Lease  time.Duration // time after which a silent replica loses its runs; if 0, 10 s
 	Conns  int           // maximum number of connections without the one that listens; if 0, 8
 	Logger *slog.Logger  // if nil, nothing is logged
@@ -65,12 +65,13 @@ type Store struct {
 	moving  bool   // Config.Moving
 
 	pool  *pgxpool.Pool
+	calls gathers    // calls that share statements
 	texts sync.Map   // statement with @ → statement with the schema
-	slots chan *slot // for transactions with a single write
+	slots chan *slot // connections for transactions with a single write
 
 	ops    chan *op
 	quit   chan struct{}      // closed when no more writes may begin
-	ctx    context.Context    // of the goroutines of the store
+	ctx    context.Context    // context of the store's goroutines
 	stop   context.CancelFunc // ends ctx
 	owned  sync.WaitGroup     // waits for the goroutines
 	close  sync.Once
@@ -82,6 +83,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	leases map[string]int64 // run → epoch of this store's lease; 0 while it is acquired
+	known  map[string]known // positions of runs with a lease of this store, as of its last write
 	probed time.Time        // time until which the last result is valid
 	health error
 }
@@ -148,7 +150,8 @@ func newStore(c *Config, conn *pgx.ConnConfig) *Store {
 		schema: pgx.Identifier{c.Schema}.Sanitize(), channel: "tenon_" + c.Schema, log: c.Logger, now: c.Now,
 		key: c.Key, moving: c.Moving,
 		lease: max(c.Lease, minLease), ops: make(chan *op, maxBatch), quit: make(chan struct{}),
-		live: newLive(), hint: make(chan struct{}, 1), renew: make(chan struct{}, 1), leases: map[string]int64{}}
+		live: newLive(), hint: make(chan struct{}, 1), renew: make(chan struct{}, 1), leases: map[string]int64{},
+		known: map[string]known{}}
 	if c.Lease <= 0 {
 		s.lease = defaultLease
 	}
@@ -162,6 +165,7 @@ func newStore(c *Config, conn *pgx.ConnConfig) *Store {
 	_, _ = rand.Read(id) // never fails
 	s.replica = hex.EncodeToString(id)
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.calls = s.newGathers()
 	return s
 }
 
@@ -233,6 +237,7 @@ func (s *Store) register(ctx context.Context, conns int32) error {
 func (s *Store) Close() error {
 	s.close.Do(func() {
 		close(s.quit)
+		s.calls.shut()
 		s.stop()
 		s.owned.Wait()
 		for range cap(s.slots) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestOpenErrors opens stores that cannot be opened. No error has the password.
+// TestOpenErrors opens stores that cannot be opened. No error contains the password.
 func TestOpenErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		dsn  string
@@ -30,7 +30,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestOpenAtOnce has ten replicas open an empty database at the same time.
+// TestOpenAtOnce opens an empty database with ten replicas at the same time.
 func TestOpenAtOnce(t *testing.T) {
 	c := place(t)
 	var group sync.WaitGroup
@@ -47,8 +47,8 @@ func TestOpenAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// TestOpenNewer opens a store whose oldest permitted program is newer than this one, and one that only has a newer
-// version.
+// TestOpenNewer opens a store that only newer programs may open, and one with a newer version that this program may
+// still open.
 func TestOpenNewer(t *testing.T) {
 	c := place(t)
 	_ = mustOpen(t, c).Close()

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server returns the DSN of a server that .ci/postgres.sh has started.
+// server returns the DSN of the server that .ci/postgres.sh has started.
 func server(t testing.TB) string {
 	t.Helper()
 	dsn := os.Getenv("TENON_POSTGRES")
@@ -42,7 +42,7 @@ func place(t testing.TB) Config {
 	return c
 }
 
-// admin carries out a statement as the superuser.
+// admin executes a statement as the superuser.
 func admin(t testing.TB, query string, args ...any) {
 	t.Helper()
 	ctx := context.Background()
@@ -86,7 +86,8 @@ func TestSignedStore(t *testing.T) {
 	})
 }
 
-// times returns how often a fault is made: few times in CI, and as often as a variable says in make soak.
+// times returns how often a fault is injected: a few times in CI, or as often as the variable says, which make soak
+// sets.
 func times(t testing.TB, env string, few int) int {
 	t.Helper()
 	if s := os.Getenv(env); s != "" {
@@ -124,7 +125,7 @@ func wantEvents(t testing.TB, s *Store, run string, want int) {
 	}
 }
 
-// TestFencing has another replica take the lease of one that still writes.
+// TestFencing checks that a replica that has lost its lease to another one cannot write any more.
 func TestFencing(t *testing.T) {
 	c := place(t)
 	a, b := mustOpen(t, c), mustOpen(t, c)
@@ -139,7 +140,7 @@ func TestFencing(t *testing.T) {
 	if _, ok, err := b.Acquire("r"); err != nil || ok {
 		t.Fatalf("a live lease was given away: %v, %v", ok, err)
 	}
-	// The owner has been silent for longer than its lease.
+	// Pretend that the owner has been silent for longer than its lease.
 	admin(t, "UPDATE "+c.Schema+".replicas SET expires = clock_timestamp() - interval '1 second' WHERE id = $1", a.replica)
 	after, ok, err := b.Acquire("r")
 	if err != nil || !ok {
@@ -152,7 +153,7 @@ func TestFencing(t *testing.T) {
 	if err := a.Append(t.Context(), store.Append{Run: "r", State: tenon.RunFailed}); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Fatalf("the old owner changes the row: %v", err)
 	}
-	release() // of the old owner: it must not end the new lease
+	release() // the release of the old owner must not end the new lease
 	if held, err := a.Held("r"); err != nil || !held {
 		t.Fatalf("the lease of the new owner ended: %v, %v", held, err)
 	}
@@ -162,8 +163,8 @@ func TestFencing(t *testing.T) {
 	wantEvents(t, b, "r", 3)
 }
 
-// TestExpiredLease holds the heartbeats of a store for longer than its lease, as SIGSTOP does. While nobody has taken
-// the lease, nothing is appended until a heartbeat gets through.
+// TestExpiredLease stops the heartbeats of a store for longer than its lease, as SIGSTOP does. Even if no other replica
+// has taken the lease, the store appends nothing until a heartbeat succeeds.
 func TestExpiredLease(t *testing.T) {
 	c := place(t)
 	c.Lease = 400 * time.Millisecond
@@ -195,7 +196,7 @@ func TestExpiredLease(t *testing.T) {
 	if err := a.Append(ctx, store.Append{Run: "r", State: tenon.RunFailed}); tenon.ErrorCode(err) != tenon.CodeConflict {
 		t.Errorf("an expired lease changes the row: %v", err)
 	}
-	if err := appendTo(t, b, "r", 2); err != nil { // a write without a lease is not concerned
+	if err := appendTo(t, b, "r", 2); err != nil { // a write that needs no lease still works
 		t.Error(err)
 	}
 	release()

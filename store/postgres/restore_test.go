@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// TestRestore makes a base backup and an archive of the log as docs/operations.md says, and restores the state of a
-// moment. The store then has the events up to that moment, and takes more.
+// TestRestore makes a base backup and an archive of the write-ahead log as described in docs/operations.md, and
+// restores the state at a point in time. The store then has the events up to that time, and accepts new ones.
 func TestRestore(t *testing.T) {
 	c := newFolder(t)
 	archive := filepath.Join(c.dir, "archive")
@@ -76,8 +76,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestPartitioned divides the table of events by docs/operations/partition.sql. Replicas work as before, and one number
-// of a run still has one event.
+// TestPartitioned partitions the table of events with docs/operations/partition.sql. Replicas still work, and two
+// events of a run still cannot have the same number.
 func TestPartitioned(t *testing.T) {
 	conf := place(t)
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations", "partition.sql"))

@@ -241,6 +241,19 @@ CREATE UNLOGGED TABLE @live (
 	mac    bytea
 );
 CREATE INDEX live_target ON @live (target, n);
+`, `
+CREATE TABLE @session_grants (
+	id        text COLLATE "C" PRIMARY KEY,
+	session   text COLLATE "C" NOT NULL,
+	key       text COLLATE "C" NOT NULL,
+	principal text COLLATE "C" NOT NULL,
+	server    text COLLATE "C" NOT NULL,
+	remote    text COLLATE "C" NOT NULL,
+	by        text COLLATE "C" NOT NULL,
+	created   bigint NOT NULL,
+	mac       bytea,
+	UNIQUE (session, key)
+);
 `}
 
 // readers is the oldest schema version whose programs can use a store with the last schema version.

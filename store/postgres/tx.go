@@ -24,12 +24,16 @@ type slot struct {
 
 // tx is a transaction under way.
 type tx struct {
-	s     *Store
-	ctx   context.Context
-	conn  *pgxpool.Conn
-	batch *pgx.Batch // statements that are sent together with the next one
-	runs  map[string]*position
-	lost  map[string]bool // runs whose lease this store has lost
+	s      *Store
+	ctx    context.Context
+	conn   *pgxpool.Conn
+	batch  pgconn.Batch // statements that are sent together with the next one
+	queued int          // number of statements in batch
+	broken error        // a statement could not be encoded
+	runs   map[string]*position
+	lost   map[string]bool // runs whose lease this store has lost
+	// epochs are the leases of runs that the transaction has locked.
+	epochs map[string]int64
 
 	inserts eventRows // rows of events that are not sent yet
 }
@@ -78,7 +82,7 @@ func (s *Store) single(ctx context.Context, do func(*tx) error) error {
 func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer stop()
-	var since time.Time // of the first attempt that found expired leases
+	var since time.Time // time of the first attempt that found expired leases
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := s.try(ctx, sl, runs, !since.IsZero() && time.Since(since) > s.lease, do)
 		if err == nil || !passes(err) || ctx.Err() != nil {
@@ -100,15 +104,26 @@ func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 	}
 }
 
-// try makes one attempt of a transaction.
-func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost bool,
+// try makes one attempt of a transaction. If the positions of all runs are known, all statements are sent together, and
+// the database compares the positions. If one of them differs, the transaction is made again with a look at them.
+func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost bool, do func(*tx) error) error {
+	if !expiredIsLost && s.knows(runs) {
+		if err := s.attempt(ctx, sl, runs, false, true, do); !isWrongGuess(err) {
+			return err
+		}
+	}
+	return s.attempt(ctx, sl, runs, expiredIsLost, false, do)
+}
+
+func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsLost, guess bool,
 	do func(*tx) error) (err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	t := &tx{s: s, ctx: ctx, conn: conn, batch: &pgx.Batch{}, runs: map[string]*position{}}
+	t := &tx{s: s, ctx: ctx, conn: conn, runs: map[string]*position{}, epochs: map[string]int64{}}
+	defer func() { t.remember(runs, err) }()
 	sl.n++
 	t.queue("BEGIN")
 	// If a process is stopped within a transaction, the transaction must not hold its locks for longer than the lease.
@@ -118,7 +133,10 @@ func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost 
 		begin = beginAnyWrite
 	}
 	t.queue(begin, s.replica, sl.id, sl.n)
-	if len(runs) > 0 {
+	switch {
+	case guess:
+		err = t.recall(runs)
+	case len(runs) > 0:
 		if t.lost, err = t.hold(runs, expiredIsLost); err == nil {
 			err = t.positions(runs)
 		}
@@ -143,21 +161,8 @@ func (t *tx) rollback() {
 // commit sends the queued statements and COMMIT.
 func (t *tx) commit(sl *slot) error {
 	t.insertEvents()
-	n := t.batch.Len()
 	t.queue("COMMIT")
-	res := t.conn.SendBatch(t.ctx, t.batch)
-	var tag pgconn.CommandTag
-	var err error
-	for range n + 1 {
-		if tag, err = res.Exec(); err != nil {
-			break
-		}
-	}
-	cerr := res.Close()
-	if err == nil {
-		err = cerr
-	}
-	t.batch = &pgx.Batch{}
+	tag, err := t.send()
 	switch pg, ok := errors.AsType[*pgconn.PgError](err); {
 	case err == nil && tag.String() == "COMMIT":
 		return nil
@@ -173,18 +178,21 @@ func (t *tx) commit(sl *slot) error {
 }
 
 // lookUp finds out whether the transaction of a slot was committed. If so, it returns nil, otherwise an error with the
-// cause why. The transaction locks the row of its slot, so the query waits as long as the transaction is under way.
+// cause why. The transaction locks the row of its slot, so the look-up waits as long as the transaction is under way.
+// If the server has not read the transaction yet, the look-up stores a later number, and the transaction will fail; see
+// beginWrite.
 func (s *Store) lookUp(sl *slot, why error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer stop()
+	mine := sl.n
+	sl.n++ // the number that the look-up may store
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		var n int64
-		err := s.pool.QueryRow(ctx, s.sql("SELECT n FROM @writers WHERE replica = $1 AND slot = $2 FOR UPDATE"),
-			s.replica, sl.id).Scan(&n)
+		err := s.pool.QueryRow(ctx, s.sql(fence), s.replica, sl.id, mine).Scan(&n)
 		switch {
-		case err == nil && n == sl.n:
+		case err == nil && n == mine:
 			return nil
-		case err == nil || errors.Is(err, pgx.ErrNoRows): // there is no row before the first transaction
+		case err == nil:
 			return notCommitted{why}
 		}
 		select {
@@ -195,43 +203,17 @@ func (s *Store) lookUp(sl *slot, why error) error {
 	}
 }
 
+// fence returns the number of the last transaction of a slot. If it is not $3, it is at least $3 + 1 from now on, and
+// the transaction $3 can no longer be made.
+const fence = `INSERT INTO @writers AS w (replica, slot, n) VALUES ($1, $2, $3::bigint + 1)
+	ON CONFLICT (replica, slot) DO UPDATE SET n = CASE WHEN w.n = $3 THEN w.n ELSE greatest(w.n, excluded.n) END
+	RETURNING n`
+
 // notCommitted is the error of a transaction whose look-up showed that it was not committed.
 type notCommitted struct{ err error }
 
 func (n notCommitted) Error() string { return n.err.Error() }
 func (n notCommitted) Unwrap() error { return n.err }
-
-// queue adds a statement. It is sent together with the next statement that needs an answer.
-func (t *tx) queue(query string, args ...any) { t.batch.Queue(t.s.sql(query), encode(args)...) }
-
-// flush sends the queued statements.
-func (t *tx) flush() error {
-	if t.batch.Len() == 0 {
-		return nil
-	}
-	b := t.batch
-	t.batch = &pgx.Batch{}
-	return t.conn.SendBatch(t.ctx, b).Close()
-}
-
-// exec sends a statement and returns the number of rows that it changed.
-func (t *tx) exec(query string, args ...any) (changed int64, err error) {
-	t.queue(query, args...)
-	b := t.batch
-	t.batch = &pgx.Batch{}
-	res := t.conn.SendBatch(t.ctx, b)
-	var tag pgconn.CommandTag
-	for range b.Len() {
-		if tag, err = res.Exec(); err != nil {
-			break
-		}
-	}
-	cerr := res.Close()
-	if err == nil {
-		err = cerr
-	}
-	return tag.RowsAffected(), err
-}
 
 // query reads rows.
 func (t *tx) query(query string, args []any, row func(pgx.Rows) error) error {
@@ -291,7 +273,7 @@ func (s *Store) each(ctx context.Context, query string, args []any, row func(pgx
 		switch {
 		case err == nil || errors.Is(err, errEnough):
 			return nil
-		case tries <= int(s.pool.Config().MaxConns) && !seen && passes(err) && ctx.Err() == nil:
+		case tries <= int(s.pool.Config().MaxConns) && !seen && readsAgain(err) && ctx.Err() == nil:
 			if _, connecting := errors.AsType[*pgconn.ConnectError](err); !connecting || tries == 0 {
 				continue // the connection has ended since its last use, and each one in the pool may have
 			}

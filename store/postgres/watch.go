@@ -76,7 +76,8 @@ func (s *Store) hintOthers() {
 
 // notifyOthers sends the requested notifications. It sends them after the commits, because transactions that contain a
 // NOTIFY commit one after the other in the whole server. One notification covers all writes since the last one. The
-// payload contains only the id of this replica, because any role may listen.
+// payload contains only the id of this replica, because any role may listen. A transaction with a NOTIFY has a commit
+// record, for which the next append would have to wait if it had to be on disk.
 func (s *Store) notifyOthers() {
 	for {
 		select {
@@ -85,7 +86,8 @@ func (s *Store) notifyOthers() {
 			return
 		}
 		ctx, stop := context.WithTimeout(s.ctx, s.lease)
-		_, err := s.pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.channel, s.replica)
+		_, err := s.pool.Exec(ctx, "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", s.channel,
+			s.replica)
 		if err != nil && s.ctx.Err() == nil {
 			s.log.Debug("no notification of other replicas; they poll", "store", s.name, "error", err.Error())
 		}

@@ -46,6 +46,9 @@ func New(s store.Store, cipher Cipher, names []string) *Store {
 	return w
 }
 
+// HeldOf implements [store.LeaseSets].
+func (w *Store) HeldOf(runs []string) (map[string]bool, error) { return store.HeldOf(w.Store, runs) }
+
 // Holder implements [store.LeaseHolders] if the embedded store does.
 func (w *Store) Holder(run string) (pid int) {
 	if h, ok := w.Store.(store.LeaseHolders); ok {

@@ -48,7 +48,7 @@ func reversed(b []byte) []byte {
 	return out
 }
 
-// TestSuite runs the suite of all stores with names that occur in much of its data.
+// TestSuite runs the suite of all stores with the encryption of names that occur in much of its data.
 func TestSuite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) func() store.Store {
 		path := filepath.Join(t.TempDir(), "tenon.db")
@@ -121,7 +121,7 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// relay is a store that returns what is published.
+// relay is a store that passes published live events to followers.
 type relay struct {
 	store.Store
 	sent []store.LiveEvents
@@ -143,8 +143,8 @@ func (r *relay) PublishLive(_ context.Context, list []store.LiveEvents) error {
 	return nil
 }
 
-// TestLive_Sealed encrypts live events that may contain a named value, and decrypts them for followers. Without a
-// cipher they are left out.
+// TestLive_Sealed checks that live events that may contain a named value are encrypted when they are published, and
+// decrypted for followers. Without a cipher they are left out.
 func TestLive_Sealed(t *testing.T) {
 	plain := tenon.Event{Run: "r", Step: "1", Kind: "delta", Data: json.RawMessage(`{"kind":"text","text":"hello"}`)}
 	named := tenon.Event{Run: "r", Step: "1", Kind: "progress", Data: json.RawMessage(`{"password":"geheim"}`)}

@@ -21,6 +21,7 @@ const (
 	kindStore   = "store 1"
 	kindListing = "listing 1"
 	kindUse     = "use 1"
+	kindAllowed = "session grant 1"
 	kindHeld    = "reservation 1"
 	kindSession = "session 1"
 	kindTally   = "tally 1"
@@ -206,6 +207,24 @@ func (k *Key) Grant(g *store.Grant) []byte {
 
 // OwnGrant reports whether a grant was written with the key.
 func (k *Key) OwnGrant(g *store.Grant, mac []byte) bool { return k == nil || is(mac, k.Grant(g)) }
+
+// SessionGrant returns the MAC of an approval of a session, or nil without a key.
+func (k *Key) SessionGrant(g *store.SessionGrant) []byte {
+	if k == nil {
+		return nil
+	}
+	m := k.begin(kindAllowed)
+	for _, t := range [...]string{g.ID, g.Session, g.Key, string(g.Principal), g.Server, g.Remote, g.By} {
+		m.text(t)
+	}
+	m.number(nanos(g.Created))
+	return k.sum(m, nil)
+}
+
+// OwnSessionGrant reports whether an approval of a session was written with the key.
+func (k *Key) OwnSessionGrant(g *store.SessionGrant, mac []byte) bool {
+	return k == nil || is(mac, k.SessionGrant(g))
+}
 
 // Use returns the MAC of the use of a grant by a step of a run, or nil without a key.
 func (k *Key) Use(grant, run, step string) []byte {

@@ -34,7 +34,7 @@ func TestNewKey(t *testing.T) {
 	}
 }
 
-// TestNilKey checks that a store without a key neither signs nor refuses.
+// TestNilKey checks that a store without a key neither signs rows nor refuses any.
 func TestNilKey(t *testing.T) {
 	var k *Key
 	if k.Events(&Events{}) != nil || k.RunRow(k.RunBase(&tenon.Run{}, nil), "", "", "", nil, 0) != nil || k.Grant(&store.Grant{}) != nil || k.Mark(nil) != nil || k.Use("", "", "") != nil || k.Held(&Held{}) != nil || k.Session("", "") != nil || k.Listing() != nil {
@@ -47,14 +47,14 @@ func TestNilKey(t *testing.T) {
 	}
 }
 
-// row is a row of some kind with fields that can be changed one by one.
+// row is a row of some kind whose fields can be changed one by one.
 type row struct {
 	sum     func() []byte
 	own     func(mac []byte) bool
 	changes map[string]func()
 }
 
-// rows returns a row of each kind, made anew.
+// rows returns a new row of each kind.
 func rows(k *Key) map[string]row {
 	now := time.Unix(1, 2)
 	e := &Events{Run: "run", Seq: 3, N: 2, Last: now, Packed: []byte("packed"), Blob: []byte("blob")}
@@ -113,7 +113,7 @@ func rows(k *Key) map[string]row {
 	}
 }
 
-// TestRows checks that each field of a row is bound by its MAC.
+// TestRows checks that changing any field of a row invalidates its MAC.
 func TestRows(t *testing.T) {
 	k, other := key(t, "a"), key(t, "b")
 	for kind, r := range rows(k) {
@@ -144,7 +144,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRunGrows checks that a journal may grow while the row of its run stays.
+// TestRunGrows checks that appending to a journal does not invalidate the MAC of the run's row.
 func TestRunGrows(t *testing.T) {
 	k := key(t, "a")
 	r := tenon.Run{ID: "run", State: tenon.RunWorking, Seq: 9}

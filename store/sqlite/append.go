@@ -15,7 +15,7 @@ import (
 type position struct {
 	n        int64 // the number of the run's row
 	seq      uint64
-	chapter  int64  // the last one; 0 if there is none
+	chapter  int64  // the last chapter; 0 if there is none
 	first    uint64 // the number of its first event
 	imported bool
 	base     []byte // the part of the row's MAC that does not change; nil without a key
@@ -55,7 +55,14 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 		}
 		blobs = append(blobs, blob{digest: sum})
 	}
-	err := s.submit(ctx, func(w *writer) error { return w.append(&a, rows, blobs, waiting) })
+	mac := tallyMAC(s.key, &a)
+	err := s.submit(ctx, func(w *writer) error {
+		err := w.append(&a, rows, blobs, waiting)
+		if err == nil && a.Create != nil && len(a.Tally) > 0 {
+			err = w.counted(&a, mac)
+		}
+		return err
+	})
 	if err == nil && cap(*buf) < forms.BlobFrom { // the writer no longer uses it
 		s.packs.Put(buf)
 	}
@@ -63,7 +70,7 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 }
 
 func (w *writer) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []byte) error {
-	pos, err := w.position(a.Run)
+	pos, err := w.positionFor(a)
 	if err != nil {
 		return err
 	}
@@ -108,6 +115,16 @@ func (w *writer) append(a *store.Append, rows []forms.Row, blobs []blob, waiting
 		}
 	}
 	return nil
+}
+
+// positionFor is position for an append. To learn that a new run does not exist yet, it looks only for its row.
+func (w *writer) positionFor(a *store.Append) (*position, error) {
+	if a.Create != nil && w.runs[a.Run] == nil {
+		if n, err := w.stmts.isRun.number(a.Run); err != nil || n == 0 {
+			return nil, err
+		}
+	}
+	return w.position(a.Run)
 }
 
 func (w *writer) position(run string) (*position, error) {
@@ -169,6 +186,9 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 		if b.data != nil {
 			continue
 		}
+		if w.there[string(b.digest)] {
+			continue
+		}
 		var there bool
 		if err := w.stmts.isBlob.scan([]any{b.digest}, &there); err != nil {
 			return nil, err
@@ -176,6 +196,7 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 		if !there {
 			return nil, refuse(tenon.CodeNotFound, "run %s: no blob %s", a.Run, forms.DigestName(b.digest))
 		}
+		w.there[string(b.digest)] = true
 	}
 	if r.Created.IsZero() {
 		r.Created = w.s.now()
@@ -186,13 +207,9 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	created, updated := forms.Nanos(r.Created), forms.Nanos(r.Updated)
 	base := w.s.key.RunBase(&r, mark)
 	mac := w.s.key.RunRow(base, r.ID, r.State, r.Stop, waiting, 0)
-	res, err := w.stmts.insertRun.exec(r.ID, r.Session, string(r.Principal), r.Caller, r.Parent, int64(r.ParentSeq),
+	n, err := w.stmts.insertRun.insert(r.ID, r.Session, string(r.Principal), r.Caller, r.Parent, int64(r.ParentSeq),
 		r.Core, r.Agent, r.Model, r.Title,
 		string(r.State), string(r.Stop), created, updated, waiting, stored, mac)
-	if err != nil {
-		return nil, err
-	}
-	n, err := res.LastInsertId()
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +225,10 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 		}
 	}
 	p := &position{n: n, imported: r.Imported != nil, base: base}
-	if err := w.pend(p); err != nil {
-		return nil, err
+	if len(a.Tally) == 0 {
+		if err := w.pend(p); err != nil {
+			return nil, err
+		}
 	}
 	w.remember(r.ID, p)
 	return p, nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkOpen opens a new store, and one that is there.
+// BenchmarkOpen opens a new store and an existing one.
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	there := filepath.Join(dir, "there.db")

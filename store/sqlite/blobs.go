@@ -46,8 +46,7 @@ func (w *writer) blob(run int64, b blob) error {
 			return err
 		}
 	}
-	_, err := w.stmts.runBlob.exec(run, b.digest)
-	return err
+	return w.stmts.runBlob.exec(run, b.digest)
 }
 
 // Blob implements [store.Blobs].

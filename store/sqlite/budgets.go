@@ -17,7 +17,7 @@ func (s *Store) Reserve(ctx context.Context, run, id string, charges []store.Cha
 		return nil, err
 	}
 	var balances []store.Balance
-	err := s.submit(ctx, func(w *writer) (err error) {
+	err := s.submitRelaxed(ctx, func(w *writer) (err error) {
 		balances, err = w.reserve(run, id, charges)
 		return err
 	})
@@ -29,6 +29,9 @@ func (s *Store) Reserve(ctx context.Context, run, id string, charges []store.Cha
 
 func (w *writer) reserve(run, id string, charges []store.Charge) ([]store.Balance, error) {
 	held, err := w.reservation(run, id)
+	if amounts := forms.SettlesNow(held, charges); err == nil && amounts != nil {
+		err = w.settle(run, id, held, amounts)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,18 +60,31 @@ func (w *writer) reserve(run, id string, charges []store.Charge) ([]store.Balanc
 		return balances, nil
 	}
 	for i, c := range charges {
-		mac := w.s.key.Held(&signed.Held{Run: run, ID: id, N: i, Key: c.Key, Amount: c.Amount, Open: true})
-		if _, err := w.exec(sumsOf("reservations").insert(), run, id, i, c.Key, c.Amount, 1, mac); err != nil {
+		open := !c.Made
+		mac := w.s.key.Held(&signed.Held{Run: run, ID: id, N: i, Key: c.Key, Amount: c.Amount, Open: open})
+		if _, err := w.stmts.reserve.exec(run, id, i, c.Key, c.Amount, open, mac); err != nil {
 			return nil, err
 		}
-		budgets := sumsOf("budgets")
-		if _, err := w.exec(budgets.insert()+" ON CONFLICT DO UPDATE"+budgets.set("most", "excluded.most"), c.Key, 0,
-			c.Limit); err != nil {
+		if open {
+			_, err = w.stmts.limitBudget.exec(c.Key, 0, c.Limit)
+			balances[i].Reserved = forms.Plus(balances[i].Reserved, c.Amount)
+		} else {
+			balances[i].Used = forms.Plus(balances[i].Used, c.Amount)
+			err = w.used(c.Key, balances[i].Used, c.Limit)
+		}
+		if err != nil {
 			return nil, err
 		}
-		balances[i].Reserved = forms.Plus(balances[i].Reserved, c.Amount)
 	}
 	return balances, nil
+}
+
+// used records the amount that a budget has used, and its limit.
+func (w *writer) used(key string, amount, limit int64) error {
+	if _, err := w.stmts.useBudget.exec(key, amount, limit); err != nil {
+		return err
+	}
+	return w.s.ledger.spend(w.s.home, key, amount)
 }
 
 // reservation returns the charges of a reservation, or nil if there is none. It deletes a reservation that somebody
@@ -151,7 +167,7 @@ func (s *Store) Settle(ctx context.Context, run, id string, amounts []int64) err
 				"store: the reservation %s of run %s cannot be settled with the negative amount %d", id, run, a)
 		}
 	}
-	return s.submit(ctx, func(w *writer) error {
+	return s.submitRelaxed(ctx, func(w *writer) error {
 		held, err := w.reservation(run, id)
 		switch {
 		case err != nil:
@@ -164,28 +180,26 @@ func (s *Store) Settle(ctx context.Context, run, id string, amounts []int64) err
 		case !held[0].Open:
 			return nil
 		}
-		for i, h := range held {
-			b, err := w.balance(h.Key)
-			if err != nil {
-				return err
-			}
-			used := forms.Plus(b.Used, amounts[i])
-			budgets := sumsOf("budgets")
-			if _, err := w.exec(budgets.insert()+" ON CONFLICT DO UPDATE"+budgets.set("used", "excluded.used"), h.Key,
-				used, b.Limit); err != nil {
-				return err
-			}
-			if err := w.s.ledger.spend(w.s.home, h.Key, used); err != nil {
-				return err
-			}
-			h.Open = false
-			if _, err := w.exec("UPDATE reservations"+sumsOf("reservations").set("open", "0", "mac", "?1")+
-				"WHERE run = ?2 AND id = ?3 AND n = ?4", w.s.key.Held(&h), run, id, h.N); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.settle(run, id, held, amounts)
 	})
+}
+
+// settle settles an open reservation.
+func (w *writer) settle(run, id string, held []signed.Held, amounts []int64) error {
+	for i, h := range held {
+		b, err := w.balance(h.Key)
+		if err != nil {
+			return err
+		}
+		if err := w.used(h.Key, forms.Plus(b.Used, amounts[i]), b.Limit); err != nil {
+			return err
+		}
+		h.Open = false
+		if _, err := w.stmts.settle.exec(w.s.key.Held(&h), run, id, h.N); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Release implements [store.Budgets].

@@ -34,13 +34,17 @@ func (w *writer) turnTo(pos *position) error {
 	if pos.chapter > 0 && next-pos.first < chapterEvents {
 		return nil
 	}
-	n, err := w.stmts.newChapter.number()
-	if err != nil {
+	if w.chapter == 0 {
+		n, err := w.stmts.newChapter.number()
+		if err != nil {
+			return err
+		}
+		w.chapter = n
+	}
+	if err := w.stmts.putChapter.exec(pos.n, int64(next), w.chapter); err != nil {
 		return err
 	}
-	if err := w.stmts.putChapter.exec(pos.n, int64(next), n); err != nil {
-		return err
-	}
-	pos.chapter, pos.first = n, next
+	pos.chapter, pos.first = w.chapter, next
+	w.chapter++
 	return nil
 }

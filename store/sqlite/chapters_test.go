@@ -16,8 +16,8 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// TestChapters lets journals grow side by side over many chapters and reads them
-// from everywhere.
+// TestChapters lets several journals grow alternately over many chapters, and reads them from every position. A chapter
+// is a part of a journal whose rows have keys close to each other.
 func TestChapters(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "tenon.db"), migrations)
 	ctx := t.Context()
@@ -39,11 +39,11 @@ func TestChapters(t *testing.T) {
 		id := ids[random.IntN(len(ids))]
 		size := 0
 		if random.IntN(60) == 0 {
-			size = forms.BlobFrom // such an event has a row of its own
+			size = forms.BlobFrom // an event of this size has a separate row
 		}
 		events := numbered(len(want[id])+1, 1+random.IntN(4), size)
 		if random.IntN(40) == 0 {
-			events = numbered(len(want[id])+1, 3*chapterEvents, 0) // one row, longer than a chapter
+			events = numbered(len(want[id])+1, 3*chapterEvents, 0) // a single append in one row, longer than a chapter
 		}
 		if err := s.Append(ctx, store.Append{Run: id, Events: events}); err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestChapters(t *testing.T) {
 			events[i].Run = id
 		}
 		want[id] = append(want[id], events...)
-		if n == 150 { // the rest without what the writer remembers
+		if n == 150 { // the remaining appends run without the positions that the writer has remembered
 			forget(t, s)
 		}
 	}
@@ -90,8 +90,8 @@ func TestChapters(t *testing.T) {
 	}
 }
 
-// TestLastFence appends after an event that is the last one no more, as a second
-// process would whose lease and whose memory of the journal are wrong.
+// TestLastFence appends after an event that is no longer the last one, as a second process with a lost lease and
+// outdated positions would do.
 func TestLastFence(t *testing.T) {
 	for _, before := range []int{1, chapterEvents - 1, chapterEvents, chapterEvents + 1} {
 		for _, more := range []int{1, 2 * chapterEvents} {
@@ -121,8 +121,7 @@ func TestLastFence(t *testing.T) {
 	}
 }
 
-// TestOldJournalGoesOn appends to a run of an older store, whose whole journal is
-// one chapter.
+// TestOldJournalGoesOn appends to a run of an older store, whose whole journal is in one chapter.
 func TestOldJournalGoesOn(t *testing.T) {
 	for version := range oldStores {
 		s := mustOpen(t, copyOld(t, version), migrations)
@@ -145,8 +144,8 @@ func TestOldJournalGoesOn(t *testing.T) {
 	}
 }
 
-// TestJournalIsNotSorted holds the plan of the query that reads journals: rows come
-// in the order of the keys, so that those after the limit are not read.
+// TestJournalIsNotSorted checks the plan of the query that reads journals. The rows come in the order of the key
+// without sorting, so that the rows after the limit are not read.
 func TestJournalIsNotSorted(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "tenon.db"), migrations)
 	err := s.each(t.Context(), "EXPLAIN QUERY PLAN "+selectEvents, []any{"r", 0}, func(rows *sql.Rows) error {
@@ -163,17 +162,17 @@ func TestJournalIsNotSorted(t *testing.T) {
 	}
 }
 
-// sameEvent compares what cmp would take seconds for: large data.
+// sameEvent compares large events, for which cmp would take seconds.
 func sameEvent(a, b tenon.Event) bool {
 	return a.Run == b.Run && a.Seq == b.Seq && a.Kind == b.Kind && a.Step == b.Step && bytes.Equal(a.Data, b.Data)
 }
 
-// forget has the writer forget where journals end.
+// forget makes the writer forget the positions of the ends of journals.
 func forget(t *testing.T, s *Store) {
 	remember(t, s, func(w *writer) { clear(w.runs) })
 }
 
-// remember changes what the writer knows about journals.
+// remember changes the positions that the writer has remembered.
 func remember(t *testing.T, s *Store, change func(*writer)) {
 	t.Helper()
 	if err := s.submit(context.Background(), func(w *writer) error {

@@ -13,9 +13,8 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// ledgerTables contains the conditions that rows of a ledger must fulfil. The rows have no checksums. Names and ids
-// are in indexes, which SQLite compares with the tables. Of the other values, only impossible ones are found: a
-// damaged counter with a plausible value is not.
+// ledgerTables contains the conditions that rows of a ledger must fulfil. Names and ids are in indexes, which SQLite
+// compares with the tables; the rows of tables with further values have checksums (ledgersums.go).
 var ledgerTables = []struct{ table, key, valid string }{
 	{"revoked", "id", "typeof(id) = 'text' AND why IN ('" + whyRevoked + "', '" + whyExpired + "')"},
 	{"uses", "id || ' in ' || step", "typeof(id) = 'text' AND typeof(step) = 'text'"},
@@ -34,7 +33,7 @@ func (k *checker) ledger(ctx context.Context) error {
 	if _, err := os.Stat(k.Ledger); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	l := &checker{path: k.Ledger, report: &Report{}}
+	l := &checker{path: k.Ledger, report: &Report{}} // its version is the ledger's
 	err := l.run(ctx, []checkStep{{"log", l.log, false}, {"schema", l.ledgerSchema, false},
 		{"structure", l.structure, false}, {"rows", l.ledgerRows, false}})
 	for _, p := range l.report.Problems {
@@ -45,7 +44,7 @@ func (k *checker) ledger(ctx context.Context) error {
 		k.report.problem(p)
 	}
 	k.report.More += l.report.More
-	k.report.Ledger = l.report.Ledger
+	k.report.Ledger, k.report.LedgerUnsummed = l.report.Ledger, l.report.LedgerUnsummed
 	return err
 }
 
@@ -58,7 +57,16 @@ func (k *checker) ledgerSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want, err := schemaInMemory(ctx, ledgerSchema)
+	var version int
+	if err := k.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	k.report.Version = version
+	if version > ledgerVersion {
+		k.report.add(ProblemFile, "its format has version %d, and this tenon knows versions up to %d", version,
+			ledgerVersion)
+	}
+	want, err := schemaInMemory(ctx, ledgerSteps(version)...)
 	if err != nil {
 		return tenon.Errorf(tenon.CodeInternal, "the schema of the ledger: %w", err)
 	}
@@ -72,16 +80,29 @@ func (k *checker) ledgerSchema(ctx context.Context) error {
 // ledgerRows looks for values that no ledger has.
 func (k *checker) ledgerRows(ctx context.Context) error {
 	for _, t := range ledgerTables {
-		query := fmt.Sprintf("SELECT coalesce(%s, '?'), coalesce(%s, 0) FROM %s NOT INDEXED", t.key, t.valid, t.table)
+		whole, older := "1", "0"
+		if s := ledgerSum(t.table); s.table != "" && k.report.Version > 0 {
+			whole, older = "coalesce("+s.sound()+", 0)", fmt.Sprint("sum IS ", unsummedRow)
+		} else if s.table != "" {
+			older = "1" // the next tenon that uses the ledger adds the checksums
+		}
+		query := fmt.Sprintf("SELECT coalesce(%s, '?'), coalesce(%s, 0), %s, %s FROM %s NOT INDEXED", t.key, t.valid,
+			whole, older, t.table)
 		err := k.each(ctx, query, func(rows *sql.Rows) error {
 			var key sql.RawBytes
-			var ok bool
-			if err := rows.Scan(&key, &ok); err != nil {
+			var ok, whole, older bool
+			if err := rows.Scan(&key, &ok, &whole, &older); err != nil {
 				return err
 			}
 			k.report.Ledger++
-			if !ok {
+			if older {
+				k.report.LedgerUnsummed++
+			}
+			switch {
+			case !ok:
 				k.report.problem(Problem{ProblemRow, t.table, string(key), "its values are impossible"})
+			case !whole:
+				k.report.problem(Problem{ProblemRow, t.table, string(key), "its checksum does not match"})
 			}
 			return nil
 		})

@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// fullLedger makes a ledger with rows in all tables. A part of them is still in the log, which is left behind.
+// fullLedger makes a ledger with rows in all tables. A part of them is only in the write-ahead log.
 func fullLedger(t *testing.T, path string) {
 	t.Helper()
 	l := NewLedger(path, nil)
@@ -37,7 +38,7 @@ func fullLedger(t *testing.T, path string) {
 	}
 }
 
-// ledgerText reads a ledger as text: names is what an index has, too, and counts is the rest.
+// ledgerText reads a ledger as text. names has the values that are also in an index; counts has all others.
 func ledgerText(ctx context.Context, path string) (names, counts string, err error) {
 	db, err := connect(path, 1, "query_only(1)")
 	if err != nil {
@@ -72,10 +73,11 @@ func ledgerText(ctx context.Context, path string) (names, counts string, err err
 	return strings.Join(list[0], "\n"), strings.Join(list[1], "\n"), nil
 }
 
-// TestLedgerFlips flips random bits of a ledger and its log, one at a time. Whatever changes a name, an id or a reason,
-// or prevents reading, is found by check. A counter with another plausible value is not.
+// TestLedgerFlips flips random bits of a ledger and its log, one at a time. Whatever changes what the ledger says, or
+// prevents reading, is found by check.
 func TestLedgerFlips(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	t.Run("RP-25", func(t *testing.T) {
 		ctx, dir := t.Context(), t.TempDir()
 		store, whole := filepath.Join(dir, "tenon.db"), filepath.Join(dir, "ledger.db")
@@ -113,8 +115,8 @@ func TestLedgerFlips(t *testing.T) {
 		names, counts, err := ledgerText(ctx, copied)
 		must(t, err)
 		random := rand.New(rand.NewPCG(25, 2))
-		found, changed, silent := 0, 0, 0
-		for range min(times(t, 40), 500) {
+		found, changed := 0, 0
+		for range min(times(t, 100), 500) {
 			end := []string{"", "", "-wal"}[random.IntN(3)]
 			at := random.IntN(8 * len(files[end]))
 			flip := func(e string, b []byte) {
@@ -133,8 +135,6 @@ func TestLedgerFlips(t *testing.T) {
 			case err == nil && gotNames == names && gotCounts == counts:
 			case !r.OK():
 				changed++
-			case err == nil && gotNames == names:
-				silent++
 			default:
 				t.Errorf("ledger.db%s, byte %d, bit %d: not found, and the ledger changes: %v", end, at/8, at%8, err)
 			}
@@ -142,13 +142,14 @@ func TestLedgerFlips(t *testing.T) {
 				t.Errorf("the store has no damage: %+v", r.Problems)
 			}
 		}
-		t.Logf("%d flips found; %d changed what the ledger says; of others, %d changed a counter", found, changed, silent)
+		t.Logf("%d flips found; %d changed what the ledger says", found, changed)
 	})
 }
 
-// TestCheckLedger finds damage to single rows of a ledger, and reads none where there is none.
+// TestCheckLedger checks that damage to single rows of a ledger is found, and that a missing ledger is not an error.
 func TestCheckLedger(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	dir := t.TempDir()
 	store := filepath.Join(dir, "tenon.db")
 	s, err := Open(t.Context(), Config{Path: store})
@@ -160,6 +161,8 @@ func TestCheckLedger(t *testing.T) {
 		"RP-25_spent":  "UPDATE spent SET used = -1 WHERE key = 'day/gr_007'",
 		"RP-25_turns":  "UPDATE rates SET turns = x'01' WHERE key = 'rate gr_007'",
 		"RP-25_calls":  "UPDATE calls SET attempt = 0 WHERE step = 'run/gr_007'",
+		"RP-25_sum":    "UPDATE calls SET attempt = attempt + 1, sum = sum + 1 WHERE step = 'run/gr_007'",
+		"RP-25_past":   "UPDATE rates SET past = past - 1, sum = sum - 1 WHERE key = 'rate gr_007'",
 		"RP-25_uses":   "UPDATE uses SET step = x'00' WHERE id = 'gr_007' AND step LIKE '%/0'",
 		"RP-25_schema": "DROP TABLE revoked",
 	} {

@@ -11,8 +11,8 @@ import (
 // writer is busy, this copy never reaches the end of the -wal file. So SQLite's own checkpoint restarts the file at a
 // larger size; the checkpoint is then short.
 const (
-	checkpointEvery = 4_000  // of the -wal file, after which SQLite makes its own checkpoint
-	checkpointPages = 16_000 // of the -wal file, where SQLite does it
+	checkpointEvery = 4_000  // writes after which the goroutine here copies
+	checkpointPages = 16_000 // pages of the -wal file after which SQLite itself copies
 )
 
 // checkpoint copies on each notification until the store is closed.

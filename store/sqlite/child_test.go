@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// Some tests need a process of its own, to kill it or to give it a small disk:
-// the test binary itself, started again with these variables.
+// Some tests need a separate process, to kill it or to give it a small disk. It is the test binary, started again with
+// these variables.
 const (
 	envChild = "TENON_STORE_CHILD" // what to do
 	envPath  = "TENON_STORE_PATH"  // of the store
 	envSeed  = "TENON_STORE_SEED"
-	envLong  = "TENON_KILLS" // how many of what is done a few times in go test
+	envLong  = "TENON_KILLS" // number of repetitions, instead of the few in go test
 )
 
-// childMain does what the variable says, and ends the process.
+// childMain does the task that the variable names, and ends the process.
 func childMain() {
 	what := os.Getenv(envChild)
 	if what == "" {
@@ -53,8 +53,7 @@ func openChild(path string) error {
 	return s.Close()
 }
 
-// times is how often something is done: a few times in go test, more often where
-// the environment says so.
+// times returns how often something is repeated: a few times in go test, or as often as the environment says.
 func times(t *testing.T, few int) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv(envLong))

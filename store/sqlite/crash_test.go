@@ -11,17 +11,15 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/store"
 )
 
-// TestMigrationKilled kills processes at random moments of the migration of every
-// older schema, the backup before it included. Whatever is left is the one version
-// or the other, whole, and so is the backup.
+// TestMigrationKilled kills processes at random moments of the migration from every older schema, which begins with a
+// backup. Afterwards the store is complete in the old or the new version, and the backup is complete, too.
 func TestMigrationKilled(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the race detector sees nothing of the processes that are killed")
-	}
+	longtest.Skip(t)
 	for version := 1; version < len(migrations); version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
 			old := copyOld(t, version)
@@ -31,11 +29,11 @@ func TestMigrationKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			took := migrateElsewhere(t, old, 0)
-			most := took // the latest kill: what the kills find moves it to where half of them come before the end, however fast the machine is
+			most := took // the latest time of a kill; adapted so that half of the kills come before the end
 			found := map[int]int{}
 			backups := 0
 			kills := times(t, 10)
-			if version < len(migrations)-2 { // older ones go through the newest migrations too
+			if version < len(migrations)-2 { // the migrations of older stores end with the same steps
 				kills = max(kills/5, 10)
 			}
 			for range kills {
@@ -44,7 +42,7 @@ func TestMigrationKilled(t *testing.T) {
 				if err := os.WriteFile(path, image, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				for range 2 { // the second one in the recovery of the first
+				for range 2 { // the second kill happens during the recovery from the first one
 					migrateElsewhere(t, path, 1+rand.N(most))
 					v := versionOf(t, path)
 					found[v]++
@@ -73,11 +71,11 @@ func TestMigrationKilled(t *testing.T) {
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}
-				// The way back: the backup in the store's place.
+				// The way back: the backup replaces the store.
 				if v := versionOf(t, backupPath(path, version)); v != version {
 					t.Errorf("the backup has version %d", v)
 				}
-				// The store, the backup and the leases.
+				// the store, the backup and the file of the leases
 				if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 3 {
 					t.Errorf("what is left: %v, %v", left, err)
 				}
@@ -88,8 +86,8 @@ func TestMigrationKilled(t *testing.T) {
 	}
 }
 
-// migrateElsewhere opens the store in another process, which is killed after a while if kill is not 0, and returns
-// how long that took.
+// migrateElsewhere opens the store in another process and returns how long that took. If kill is not 0, the process is
+// killed after this time.
 func migrateElsewhere(t *testing.T, path string, kill time.Duration) (took time.Duration) {
 	t.Helper()
 	cmd := childCommand(t.Context(), t, "open", path, 0)
@@ -109,8 +107,7 @@ func migrateElsewhere(t *testing.T, path string, kill time.Duration) (took time.
 	return time.Since(begun)
 }
 
-// inflate makes an old store large enough to be killed in the middle of things,
-// by values that nobody refers to.
+// inflate adds unreferenced values to an old store, so that migrating it takes long enough to be killed.
 func inflate(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -127,7 +124,7 @@ func inflate(t *testing.T, path string) {
 	}
 }
 
-// versionOf looks at a store that nobody has open, and checks all of it.
+// versionOf returns the version of a store that no process has open, and checks the whole store.
 func versionOf(t *testing.T, path string) (version int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -151,11 +148,11 @@ func versionOf(t *testing.T, path string) (version int) {
 	return version
 }
 
-// TestTornLog cuts the log after acknowledged appends at every 512 bytes, as a
-// power failure may, or damages it there: everything whose frames are whole is
-// there, and the journal is a beginning of what was written.
+// TestTornLog truncates or damages the write-ahead log at every 512 bytes after some acknowledged appends, as a power
+// failure may. All data in complete frames is there, and the journal is a prefix of the written events.
 func TestTornLog(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tenon.db")
 	s := mustOpen(t, path, migrations)
@@ -166,7 +163,7 @@ func TestTornLog(t *testing.T) {
 	if _, err := s.read.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		t.Fatal(err)
 	}
-	ends := []int64{0} // of the log, after each append
+	ends := []int64{0} // size of the log after each append
 	seqs := []uint64{1}
 	random := rand.New(rand.NewPCG(3, 4))
 	for i := range 8 {
@@ -220,7 +217,7 @@ func TestTornLog(t *testing.T) {
 	}
 }
 
-// checkTorn opens a store whose log was torn.
+// checkTorn opens a store whose log was truncated or damaged.
 func checkTorn(t *testing.T, path, what string, least uint64) {
 	t.Helper()
 	s, err := Open(t.Context(), Config{Path: path})
@@ -237,7 +234,7 @@ func checkTorn(t *testing.T, path, what string, least uint64) {
 	}
 }
 
-// numbered makes events whose data can be told from their number.
+// numbered makes events whose data contain their numbers.
 func numbered(from, n, size int) (list []tenon.Event) {
 	for i := range n {
 		data := fmt.Sprintf(`{"n":%d,"x":"%0*d"}`, from+i, size, 0)
@@ -256,7 +253,7 @@ func checkNumbered(t *testing.T, s *Store, what string) (last uint64) {
 	return last
 }
 
-// readNumbered reads the events of run r after a number and returns the last one's.
+// readNumbered reads the events of run r after a number and returns the number of the last one.
 func readNumbered(s *Store, after uint64) (last uint64, err error) {
 	events, err := s.Events(context.Background(), "r", after, 0)
 	if err != nil {
@@ -271,8 +268,8 @@ func readNumbered(s *Store, after uint64) (last uint64, err error) {
 	return after + uint64(len(events)), nil
 }
 
-// TestClockJumps writes with a clock that goes anywhere: order comes from numbers,
-// and a session does not get older.
+// TestClockJumps writes with a clock that jumps in both directions. The order of events comes from their numbers, and
+// the time of a session never goes back.
 func TestClockJumps(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -69,6 +69,9 @@ func (s *Store) DeleteSessions(ctx context.Context, list []tenon.Session, progre
 		if batch%deleteLog == 0 {
 			s.copyLog(ctx)
 		}
+		if len(list) == 0 {
+			break
+		}
 		select {
 		case <-time.After(took / deletePause):
 		case <-ctx.Done():
@@ -97,7 +100,7 @@ func (w *writer) deleteStale(list []tenon.Session) (gone []tenon.Session, looked
 		switch some, err := w.deleteSession(v.ID); {
 		case err == nil:
 			gone, runs = append(gone, v), append(runs, some...)
-		case !errors.As(err, &r): // otherwise it is in use again
+		case !errors.As(err, &r): // a refused session is in use again, and stays
 			return nil, 0, err
 		}
 	}
@@ -106,7 +109,7 @@ func (w *writer) deleteStale(list []tenon.Session) (gone []tenon.Session, looked
 
 // clean removes the remains of deleted sessions from the files.
 func (s *Store) clean(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx) // the sessions are gone; the rest is short
+	ctx = context.WithoutCancel(ctx) // the sessions are gone, so their remains must go, however long that takes
 	if err := s.wipe(ctx); err != nil {
 		s.log.Warn("what was deleted may stay in unused parts of the store's file", "path", s.path, "error", err)
 	}
@@ -178,6 +181,9 @@ func (w *writer) deleteSession(id string) (runs []int64, err error) {
 	}
 	// '0' is the character after '/'.
 	if _, err := w.exec(deleteBudgets, "session/"+id+"/", "session/"+id+"0"); err != nil {
+		return nil, err
+	}
+	if _, err := w.exec("DELETE FROM session_grants WHERE session = ?", id); err != nil {
 		return nil, err
 	}
 	_, err = w.exec("DELETE FROM sessions WHERE id = ?", id)
@@ -258,6 +264,7 @@ func (w *writer) deleteRun(d doomed) error {
 	}
 	delete(w.runs, d.id)
 	for _, digest := range blobs {
+		delete(w.there, string(digest))
 		_, err := w.exec(deleteBlob, digest)
 		if err != nil {
 			return err

@@ -14,14 +14,15 @@ import (
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/store"
 )
 
-// TestDeletedIsGone plants a word of its own everywhere in each of many sessions,
-// deletes the sessions in random order, and looks for the words in all files of
-// the store.
+// TestDeletedIsGone writes a unique word everywhere in each of many sessions, deletes the sessions in random order, and
+// looks for the words in all files of the store.
 func TestDeletedIsGone(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	for _, brief := range []bool{false, true} {
 		t.Run(fmt.Sprintf("brief_%v", brief), func(t *testing.T) {
 			sessions := 15
@@ -36,10 +37,10 @@ func TestDeletedIsGone(t *testing.T) {
 			}
 			t.Cleanup(func() {
 				_ = s.Close()
-				_ = s.closeDBs() // of a brief one the process would end here
+				_ = s.closeDBs() // with a short-lived store, the process would end here
 			})
 			seqs := map[string]uint64{}
-			for range 6 { // the sessions grow side by side
+			for range 6 { // adds to all sessions alternately, so that their rows are mixed
 				for i := range sessions {
 					plant(t, s, random, i, seqs)
 				}
@@ -66,7 +67,7 @@ func TestDeletedIsGone(t *testing.T) {
 
 func canary(i int) string { return fmt.Sprintf("canary<%03d>bird", i) }
 
-// plant writes some more of a session.
+// plant adds more data to a session.
 func plant(t *testing.T, s *Store, random *rand.Rand, i int, seqs map[string]uint64) {
 	t.Helper()
 	ctx, word := t.Context(), canary(i)
@@ -77,7 +78,7 @@ func plant(t *testing.T, s *Store, random *rand.Rand, i int, seqs map[string]uin
 			t.Fatal(err)
 		}
 	}
-	run := fmt.Sprintf("run_%d_%d", random.IntN(10), i) // of one session, with ids all over the index
+	run := fmt.Sprintf("run_%d_%d", random.IntN(10), i) // a run of the session, with a random id in the index
 	a := store.Append{Run: run}
 	if seqs[run] == 0 {
 		a.Create = &tenon.Run{ID: run, Session: fmt.Sprint("ses_", i), Title: word, Agent: word}
@@ -104,7 +105,7 @@ func plant(t *testing.T, s *Store, random *rand.Rand, i int, seqs map[string]uin
 	must(s.PutSession(ctx, session))
 }
 
-// inFiles names the files of a directory that hold one of the words.
+// inFiles returns the names of the files in a directory that contain one of the words.
 func inFiles(t *testing.T, dir string, words ...string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -128,8 +129,8 @@ func inFiles(t *testing.T, dir string, words ...string) (names []string) {
 	return names
 }
 
-// FuzzWipePage wipes pages that may be damaged: twice is once, and the cells of a
-// page that is whole stay as they are.
+// FuzzWipePage wipes pages that may be damaged. Wiping a page twice is the same as wiping it once, and the cells of an
+// undamaged page stay the same.
 func FuzzWipePage(f *testing.F) {
 	page := make([]byte, 512)
 	copy(page, []byte{13, 0, 20, 0, 1, 1, 0xf0, 0, 1, 0xf0}) // one cell at 496
@@ -146,8 +147,8 @@ func FuzzWipePage(f *testing.F) {
 	})
 }
 
-// TestEmptyLogBesideClose has the store of a verb closed before the log of a deletion could be
-// emptied: whoever deletes is told and waits for nothing.
+// TestEmptyLogBesideClose closes a short-lived store before the log of a deletion could be emptied. A message is
+// logged, and the call does not wait.
 func TestEmptyLogBesideClose(t *testing.T) {
 	var told bytes.Buffer
 	s, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "tenon.db"), ShortLived: true, Logger: slog.New(slog.NewTextHandler(&told, nil))})
@@ -157,7 +158,7 @@ func TestEmptyLogBesideClose(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.closeDBs() }) // which the process's end does otherwise
+	t.Cleanup(func() { _ = s.closeDBs() }) // otherwise the end of the process does this
 	s.emptyLog(context.WithoutCancel(t.Context()))
 	if !strings.Contains(told.String(), "it was closed") {
 		t.Errorf("told: %s", told.String())

@@ -17,9 +17,9 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// TestFullDisk fills disks of random small sizes in processes of their own: a
-// tmpfs where the system lets a process mount one for itself, and in any case a
-// limit of the size of files, past which writes are short and then fail.
+// TestFullDisk fills disks of random small sizes in separate processes. The disk is a tmpfs if the system permits a
+// process to mount one. In any case, a limit of the file size is tried as well: writes beyond it are first short and
+// then fail.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for i := range times(t, 3) {
@@ -46,7 +46,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// ownMounts gives a process its own mounts, without any rights outside.
+// ownMounts returns attributes that give a process a separate mount namespace, without any rights outside of it.
 func ownMounts() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -59,14 +59,14 @@ func cannotMount(err error, out []byte) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || strings.Contains(string(out), noMount)
 }
 
-// fullDisk is a store on a disk that is filled again and again.
+// fullDisk is a store on a disk that is filled repeatedly.
 type fullDisk struct {
 	s      *Store
 	random *rand.Rand
-	acked  uint64 // the last event whose append succeeded
+	acked  uint64 // number of the last event whose append succeeded
 }
 
-// fillChild fills a disk three times, makes room each time, and checks that the store has all acknowledged events.
+// fillChild fills a disk three times and frees space each time. It checks that the store has all acknowledged events.
 func fillChild(dir string) error {
 	seed, err := strconv.Atoi(os.Getenv(envSeed))
 	if err != nil {
@@ -92,7 +92,7 @@ func fillChild(dir string) error {
 			}
 		}
 		f.s.probe.until = time.Time{}
-		if err := f.s.Probe(ctx); err != nil && !strings.Contains(err.Error(), "bytes left") { // of a tmpfs below 1 MiB
+		if err := f.s.Probe(ctx); err != nil && !strings.Contains(err.Error(), "bytes left") { // a tmpfs of less than 1 MiB always has too little space
 			return fmt.Errorf("RP-24: the probe of a disk with room: %w", err)
 		}
 		if round == 1 { // the process begins again
@@ -114,7 +114,8 @@ func fillChild(dir string) error {
 	return f.s.Close()
 }
 
-// fill appends events until three of them failed. A failed event may be stored; an acknowledged one must be.
+// fill appends events until three appends have failed. An event whose append failed may still be stored; an
+// acknowledged one must be.
 func (f *fullDisk) fill() error {
 	full, seen := 0, uint64(0)
 	for i := 0; full < 3 && i < 5_000; i++ {
@@ -134,7 +135,7 @@ func (f *fullDisk) fill() error {
 			return fmt.Errorf("a full disk: %w", err)
 		default:
 			full++
-			seen = 0 // all of it is read while the disk is full
+			seen = 0 // then everything is read while the disk is full
 		}
 	}
 	if full == 0 {
@@ -170,7 +171,7 @@ func (f *fullDisk) probeFull() error {
 	return nil
 }
 
-// appendAgain checks that all acknowledged events are stored, and appends another.
+// appendAgain checks that all acknowledged events are stored, and appends another event.
 func (f *fullDisk) appendAgain() error {
 	last, err := readNumbered(f.s, 0)
 	if err != nil || last < f.acked {
@@ -183,7 +184,7 @@ func (f *fullDisk) appendAgain() error {
 	return nil
 }
 
-// disk is a place that can be filled, and grows.
+// disk is a disk that can be filled and enlarged.
 type disk struct {
 	dir, how string
 	size     int // KiB
@@ -206,15 +207,14 @@ func (d *disk) limit() error {
 }
 
 func (d *disk) grow() error {
-	d.size = 2*d.size + 500 // the log and its copy in the file find room
+	d.size = 2*d.size + 500 // the log and its copy in the file need space
 	if d.how == "tmpfs" {
 		return syscall.Mount("tmpfs", d.dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%dk", d.size))
 	}
 	return d.limit()
 }
 
-// TestReadOnly opens a store in a place that became read-only: a clear error, and
-// not a byte changes.
+// TestReadOnly opens a store in a place that has become read-only. It returns a clear error, and no byte changes.
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, filepath.Join(dir, "tenon.db"), migrations)
@@ -246,8 +246,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// refuseChild makes the store's folder read-only for itself and opens the store,
-// and a new one.
+// refuseChild makes the folder of the store read-only for its own process, and opens the existing store and a new one.
 func refuseChild(path string) error {
 	dir := filepath.Dir(path)
 	if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
@@ -278,7 +277,7 @@ func refuseChild(path string) error {
 	return nil
 }
 
-// readChild reads a store that cannot be written, and tries to write it.
+// readChild reads a store on which writing is impossible, and tries to write.
 func readChild(path string) error {
 	ctx := context.Background()
 	s, err := Open(ctx, Config{Path: path, ReadOnly: true, ShortLived: true})

@@ -4,7 +4,7 @@ package sqlite
 
 import "errors"
 
-// The disks of these tests are made of what Linux offers.
+// These tests need features of Linux to limit a disk.
 var errLinux = errors.New("only on Linux")
 
 func fillChild(string) error   { return errLinux }

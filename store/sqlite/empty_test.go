@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the empty store anew")
 
-// TestEmptyStore holds the empty store against the migrations.
+// TestEmptyStore compares the embedded empty store with one that the migrations create.
 func TestEmptyStore(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "tenon.db")
 	if err := mustOpen(t, made, migrations).Close(); err != nil {
@@ -40,7 +40,7 @@ func TestEmptyStore(t *testing.T) {
 	}
 }
 
-// schemaOf reads everything that makes one empty store differ from another.
+// schemaOf reads everything in which empty stores can differ.
 func schemaOf(t *testing.T, path string) map[string]string {
 	t.Helper()
 	s := mustOpen(t, path, migrations)
@@ -70,7 +70,7 @@ func schemaOf(t *testing.T, path string) map[string]string {
 	return got
 }
 
-// TestNewStore makes stores in several ways, which all come to the same.
+// TestNewStore creates stores in several ways, with the same result.
 func TestNewStore(t *testing.T) {
 	t.Run("at_once", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "tenon.db")
@@ -135,8 +135,8 @@ func TestNewStore(t *testing.T) {
 	})
 }
 
-// TestBrief opens a store as a command line does, which leaves what it wrote in
-// the log for the next process.
+// TestBrief opens a store as a short command does. It leaves its writes in the log, and the next process moves them
+// into the file.
 func TestBrief(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenon.db")
 	s, err := Open(t.Context(), Config{Path: path, ShortLived: true})

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/forms"
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// fullStore makes a store with rows in all tables: finished and waiting runs, long and large journals, and an index of
-// texts. A part of it is still in the log, which is left behind.
+// fullStore makes a store with rows in all tables: finished and waiting runs, long and large journals, and a search
+// index. A part of the data is only in the write-ahead log.
 func fullStore(t *testing.T, path string, key *signed.Key) {
 	t.Helper()
 	ctx := t.Context()
@@ -36,7 +37,7 @@ func fullStore(t *testing.T, path string, key *signed.Key) {
 		}
 	}
 	for i := range 12 {
-		if i == 9 { // the rest stays in the log
+		if i == 9 { // the remaining data stays in the log
 			_, err := s.read.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
 			do(err)
 		}
@@ -59,6 +60,8 @@ func fullStore(t *testing.T, path string, key *signed.Key) {
 		do(s.PutGrant(ctx, store.Grant{ID: "gr_" + id, Principal: "local", Server: "server", Name: "server", Remote: "tool " + id, Uses: 3, Created: now}))
 		_, err = s.UseGrant(ctx, "gr_"+id, id, "1", now)
 		do(err)
+		do(s.PutSessionGrant(ctx, store.SessionGrant{ID: "gs_" + id, Session: "ses_1", Key: "key " + id, Principal: "local",
+			Server: "server", Remote: "tool", By: "me", Created: now}))
 		do(s.PutPins(ctx, []store.Pin{{Server: "server", Remote: "tool " + id, Raw: "raw", Digest: "digest", Definition: []byte(`{"name":"tool"}`), Created: now}}, false))
 		_, _, err = s.Admit(ctx, "rate "+id, 5, time.Hour, time.Minute, time.Now())
 		do(err)
@@ -99,6 +102,7 @@ func outputOf(ctx context.Context, path string, key *signed.Key) (out string, er
 	add(s.Sessions(ctx, store.SessionFilter{Limit: 100}))
 	add(s.Sessions(ctx, store.SessionFilter{Principal: "local"}))
 	add(s.Grants(ctx, "local"))
+	add(s.SessionGrants(ctx, "local"))
 	add(s.Balances(ctx, ""))
 	add(s.Pins(ctx, ""))
 	for _, q := range []string{"weather", "cats dogs", "run_03", "rains"} {
@@ -109,13 +113,11 @@ func outputOf(ctx context.Context, path string, key *signed.Key) (out string, er
 	return string(b), errors.Join(append(errs, err)...)
 }
 
-// TestFlips flips random bits of a store and its log, one at a time. Whatever changes what the store shows is found by
-// check, and so is nearly everything else.
+// TestFlips flips random bits of a store and its log, one at a time. The check must find every flip that changes the
+// visible data, and almost all others.
 func TestFlips(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the race detector gains nothing from one goroutine")
-	}
+	longtest.Skip(t)
 	key, err := signed.NewKey(make([]byte, signed.MinSecret))
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/tenonhq/tenon/store/storetest"
 )
 
-// openAs opens a store with a key and returns what it logs.
+// openAs opens a store with a key and returns the log output.
 func openAs(t *testing.T, path string, key *signed.Key) (*Store, string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -27,8 +27,8 @@ func openAs(t *testing.T, path string, key *signed.Key) (*Store, string) {
 	return s, log.String()
 }
 
-// TestOldStoresAreForeign opens stores of earlier releases with a key: nothing counts until
-// they are adopted, and the user is warned once.
+// TestOldStoresAreForeign opens stores of earlier releases, which are not signed, with a key. Their rows are ignored
+// until the user adopts them, and the user is warned once.
 func TestOldStoresAreForeign(t *testing.T) {
 	const warning = "tenon store show, tenon store adopt"
 	for version := range oldStores {
@@ -81,7 +81,7 @@ func TestOldStoresAreForeign(t *testing.T) {
 	}
 }
 
-// TestWarnings checks when a user is told that a store is somebody else's.
+// TestWarnings checks when the user is warned that another user wrote the store.
 func TestWarnings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenon.db")
 	a, b := storetest.Key(t, "a"), storetest.Key(t, "b")
@@ -113,7 +113,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestStrangeSchema refuses a store whose file would run statements of its own.
+// TestStrangeSchema checks that a store is refused if its file contains triggers or views, because they would run their
+// own SQL statements.
 func TestStrangeSchema(t *testing.T) {
 	for name, statement := range map[string]string{
 		"a trigger":       "CREATE TRIGGER t AFTER INSERT ON grants BEGIN DELETE FROM signals; END",
@@ -166,7 +167,7 @@ func TestStrangeSchema(t *testing.T) {
 	})
 }
 
-// TestPlantedBudgets has counters below nothing make no room.
+// TestPlantedBudgets checks that planted negative counters do not increase a budget.
 func TestPlantedBudgets(t *testing.T) {
 	t.Run("SEC-F4_budget", func(t *testing.T) {
 		s := mustOpen(t, filepath.Join(t.TempDir(), "tenon.db"), migrations)

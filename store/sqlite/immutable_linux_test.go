@@ -15,7 +15,7 @@ import (
 // immutableFlag is FS_IMMUTABLE_FL of linux/fs.h.
 const immutableFlag = 0x10
 
-// setImmutable sets or clears the attribute of chattr +i.
+// setImmutable sets or clears the file attribute that chattr +i sets.
 func setImmutable(path string, on bool) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func setImmutable(path string, on bool) error {
 	return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags)
 }
 
-// TestImmutable probes a store whose file, or log, cannot be changed, not even by root.
+// TestImmutable probes a store whose file or log cannot be changed, not even by root.
 func TestImmutable(t *testing.T) {
 	for _, end := range []string{"", "-wal"} {
 		t.Run("RP-24_immutable"+end, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestImmutable(t *testing.T) {
 			if err := setImmutable(path+end, true); err != nil {
 				t.Skipf("chattr +i is not possible here: %v", err)
 			}
-			s.probe.until = time.Time{} // the last result is valid for a second
+			s.probe.until = time.Time{} // the last result is cached for a second
 			err = s.Probe(t.Context())
 			if uerr := setImmutable(path+end, false); uerr != nil {
 				t.Fatal(uerr)

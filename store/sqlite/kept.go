@@ -86,6 +86,20 @@ func (s *Store) Result(ctx context.Context, key string, now time.Time) (store.Ke
 	return r, err
 }
 
+// ResultKeys implements [store.Results].
+func (s *Store) ResultKeys(ctx context.Context, prefix string, now time.Time, limit int) (keys []string, err error) {
+	err = s.each(ctx, "SELECT key FROM results WHERE key >= ? AND key < ? AND expires > ? LIMIT ?",
+		[]any{prefix, forms.AfterPrefix(prefix), forms.Nanos(now), limit}, func(rows *sql.Rows) error {
+			var key string
+			if err := rows.Scan(&key); err != nil {
+				return s.readError(ctx, err)
+			}
+			keys = append(keys, key)
+			return nil
+		})
+	return keys, err
+}
+
 // Admit implements [store.Rates].
 func (s *Store) Admit(ctx context.Context, key string, calls int, per, most time.Duration,
 	now time.Time) (wait time.Duration, ok bool, err error) {
@@ -164,7 +178,7 @@ func (s *Store) PutPins(ctx context.Context, pins []store.Pin, fresh bool) error
 		}
 		return nil
 	}
-	if fresh { // stored before the tools are used
+	if fresh { // pins must be stored before the tools are used
 		return s.submitSoon(ctx, write)
 	}
 	return s.submit(ctx, write)

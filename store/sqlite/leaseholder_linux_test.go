@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHolder names the process that has a lease. Locks of open files name none, so the list of its files must.
+// TestHolder finds the process that has a lease. The kernel's list of open-file-description locks contains no process
+// ids, so the list of the open files of each process is used.
 func TestHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenon.db")
 	owner, other := mustOpen(t, path, migrations), mustOpen(t, path, migrations)

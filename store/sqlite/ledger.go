@@ -29,7 +29,9 @@ type Ledger struct {
 	mu   sync.Mutex
 	db   *sql.DB
 	none bool  // there is no file, and none can be created
-	err  error // of the first attempt to open it
+	err  error // error of the first attempt to open it
+	// stmts are the prepared statements, by text. They end with the file.
+	stmts map[string]*sql.Stmt
 }
 
 // The bounds of the ledger, in rows. The oldest rows are deleted first.
@@ -97,14 +99,7 @@ func (l *Ledger) connect() (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(lockPatience); ; { // turning on WAL does not wait for other processes by itself
-		_, err = db.ExecContext(context.Background(), ledgerSchema)
-		if err == nil || !isBusy(err) || time.Now().After(deadline) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if err != nil {
+	if err := l.prepare(db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
@@ -146,13 +141,33 @@ func (l *Ledger) exec(query string, args ...any) error {
 	return nil
 }
 
+// prepared returns the prepared statement of a query. The texts of the queries are constant.
+func (l *Ledger) prepared(db *sql.DB, query string) (*sql.Stmt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if stmt := l.stmts[query]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := db.PrepareContext(context.Background(), query)
+	if err == nil {
+		if l.stmts == nil {
+			l.stmts = map[string]*sql.Stmt{}
+		}
+		l.stmts[query] = stmt
+	}
+	return stmt, err
+}
+
 // row reads one row. found is false if there is none.
 func (l *Ledger) row(query string, args []any, dest ...any) (found bool, err error) {
 	db, err := l.open()
 	if err != nil || db == nil {
 		return false, err
 	}
-	err = db.QueryRowContext(context.Background(), query, args...).Scan(dest...)
+	stmt, err := l.prepared(db, query)
+	if err == nil {
+		err = stmt.QueryRowContext(context.Background(), args...).Scan(dest...)
+	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil
@@ -236,34 +251,60 @@ func (l *Ledger) pruneUses() error {
 	return l.prune("uses", maxGrantUses)
 }
 
-// spent returns the largest amount that a budget of a store is known to have used.
+// spent returns the largest amount that a budget of a store is known to have used. Errors: store (also if the row is
+// damaged).
 func (l *Ledger) spent(store, key string) (used int64, err error) {
 	if l == nil {
 		return 0, nil
 	}
-	_, err = l.row("SELECT used FROM spent WHERE store = ? AND key = ?", []any{store, key}, &used)
-	return used, err
+	ok := true
+	_, err = l.row(ledgerSpent(), []any{store, key}, &used, &ok)
+	return used, l.whole(err, ok, "budget "+key)
 }
 
-// spend records the amount that a budget of a store has used.
+// whole returns err, or the error for a damaged row.
+func (l *Ledger) whole(err error, ok bool, what string) error {
+	if err != nil || ok {
+		return err
+	}
+	return tenon.Errorf(tenon.CodeStore, "ledger %s: its row of %s is damaged; 'tenon store check' says more, and "+
+		"'tenon store repair --ledger' lets the store's own amount count", l.path, what)
+}
+
+// spend records the amount that a budget of a store has used. It does not change a damaged row.
 func (l *Ledger) spend(store, key string, used int64) error {
 	if l == nil || used <= 0 {
 		return nil
 	}
-	if err := l.exec(`INSERT INTO spent (store, key, used) VALUES (?,?,?) ON CONFLICT DO UPDATE SET used = max(used,
-		excluded.used)`, store, key, used); err != nil {
+	var row int64
+	found, err := l.row(ledgerSpend(), []any{store, key, used}, &row)
+	if err != nil || !found || row%pruneEvery != 0 {
 		return err
 	}
 	return l.prune("spent", maxSpent)
 }
 
-// turns returns the recorded turns of a rate of a store.
+// ledgerSpend and ledgerSpent are the statements of [Ledger.spend] and [Ledger.spent].
+var (
+	ledgerSpend = sync.OnceValue(func() string {
+		t := ledgerSum("spent")
+		return t.insert() + " ON CONFLICT DO UPDATE SET used = excluded.used, sum = excluded.sum " +
+			"WHERE excluded.used > used AND " + t.sound() + " RETURNING rowid"
+	})
+	ledgerSpent = sync.OnceValue(func() string {
+		return "SELECT used, " + ledgerSum("spent").sound() + " FROM spent WHERE store = ? AND key = ?"
+	})
+)
+
+// turns returns the recorded turns of a rate of a store. Errors: store (also if the row is damaged).
 func (l *Ledger) turns(store, key string) (packed []byte, err error) {
 	if l == nil {
 		return nil, nil
 	}
-	_, err = l.row("SELECT turns FROM rates WHERE store = ? AND key = ?", []any{store, key}, &packed)
-	return packed, err
+	ok := true
+	_, err = l.row("SELECT turns, "+ledgerSum("rates").sound()+" FROM rates WHERE store = ? AND key = ?",
+		[]any{store, key}, &packed, &ok)
+	return packed, l.whole(err, ok, "rate "+key)
 }
 
 // take records the turns of a rate of a store, which count until the time past.
@@ -271,9 +312,8 @@ func (l *Ledger) take(store, key string, packed []byte, past, now time.Time) err
 	if l == nil {
 		return nil
 	}
-	if err := l.exec(`INSERT INTO rates (store, key, turns, past) VALUES (?,?,?,?) ON CONFLICT DO UPDATE
-		SET turns = excluded.turns, past = excluded.past`,
-		store, key, packed, forms.Nanos(past)); err != nil {
+	if err := l.exec(ledgerSum("rates").insert()+" ON CONFLICT DO UPDATE SET turns = excluded.turns, "+
+		"past = excluded.past, sum = excluded.sum", store, key, packed, forms.Nanos(past)); err != nil {
 		return err
 	}
 	return l.exec("DELETE FROM rates WHERE past <= ?", forms.Nanos(now))
@@ -286,10 +326,10 @@ func (l *Ledger) attempt(step string, n int) (fresh bool, err error) {
 		return true, nil
 	}
 	var row int64
-	// If the attempt is not new, the conflict changes no row, and the statement returns none.
-	fresh, err = l.row(`INSERT INTO calls (step, attempt) VALUES (?,?) ON CONFLICT DO UPDATE
-		SET attempt = excluded.attempt
-		WHERE excluded.attempt > attempt RETURNING rowid`, []any{step, n}, &row)
+	t := ledgerSum("calls")
+	// If the attempt is not new, or the row is damaged, the conflict changes no row, and the statement returns none.
+	fresh, err = l.row(t.insert()+" ON CONFLICT DO UPDATE SET attempt = excluded.attempt, sum = excluded.sum "+
+		"WHERE excluded.attempt > attempt AND "+t.sound()+" RETURNING rowid", []any{step, n}, &row)
 	if err != nil || row%pruneEvery != 0 {
 		return fresh && err == nil, err
 	}

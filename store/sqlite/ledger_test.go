@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/signed"
 )
 
-// kept is a store with a ledger outside of it.
+// kept is a store whose ledger is a separate file, outside of the store. The ledger remembers revoked and used grants,
+// so that restoring old rows has no effect.
 type kept struct {
 	t      *testing.T
 	path   string
@@ -43,7 +45,7 @@ func (k *kept) open() {
 	k.s = s
 }
 
-// sql changes the store behind its back.
+// sql changes the store with plain SQL, without its checks.
 func (k *kept) sql(statements ...string) {
 	k.t.Helper()
 	db, err := sql.Open("sqlite", k.path)
@@ -58,7 +60,7 @@ func (k *kept) sql(statements ...string) {
 	}
 }
 
-// copied is the store as it is now; the returned function puts it back.
+// copied saves the current store. The returned function restores it.
 func (k *kept) copied() (back func()) {
 	k.t.Helper()
 	must(k.t, k.s.Close())
@@ -97,7 +99,7 @@ func (k *kept) grant(id, condition string, uses int, expires time.Time) {
 	must(k.t, k.s.PutGrant(k.t.Context(), store.Grant{ID: id, Principal: "local", Server: "user:s", Name: "s", Remote: "x", Condition: condition, Uses: uses, Expires: expires}))
 }
 
-// TestRollback/SEC-F4 puts own rows, and whole copies of the store, back.
+// TestRollback restores old rows of the user, or old copies of the whole store (SEC-F4).
 func TestRollback(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for name, attack := range map[string]func(k *kept){
@@ -135,7 +137,7 @@ func TestRollback(t *testing.T) {
 			k.use("g", "2", now, true)
 			back()
 			k.use("g", "3", now, false)
-			k.use("g", "2", now, true) // the same step takes no second use
+			k.use("g", "2", now, true) // a repeated use by the same step does not count again
 		},
 		"a planted use": func(k *kept) {
 			k.grant("g", "", 1, time.Time{})
@@ -168,7 +170,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestSetBack/SEC-F4 sets what budgets have spent and the turns of rates back.
+// TestSetBack resets the spent amounts of budgets and the used turns of rate limits (SEC-F4).
 func TestSetBack(t *testing.T) {
 	charge := []store.Charge{{Key: "day/2026-01-01/turns", Amount: 1, Limit: 2}}
 	step := func(k *kept, id string, want bool) {
@@ -205,7 +207,7 @@ func TestSetBack(t *testing.T) {
 		must(t, err)
 		k.sql("UPDATE reservations SET open = 0")
 		if err := k.s.Settle(t.Context(), "run", "1", []int64{1}); tenon.ErrorCode(err) != tenon.CodeNotFound {
-			t.Errorf("settled: %v", err) // the host counts it again then
+			t.Errorf("settled: %v", err) // the caller then charges the amount again
 		}
 	})
 	admit := func(k *kept, want bool) {
@@ -230,7 +232,7 @@ func TestSetBack(t *testing.T) {
 	}
 }
 
-// TestSessionOwner/SEC-F4 gives a session to somebody else.
+// TestSessionOwner gives a session to another owner (SEC-F4).
 func TestSessionOwner(t *testing.T) {
 	list := func(k *kept, who tenon.Principal) int {
 		k.t.Helper()
@@ -268,8 +270,8 @@ func TestSessionOwner(t *testing.T) {
 	}
 }
 
-// TestLedgerFails checks that a ledger that cannot be used refuses, and that one that cannot
-// be made does not.
+// TestLedgerFails checks that grants are refused if the ledger is damaged. If the ledger cannot be created, they still
+// work.
 func TestLedgerFails(t *testing.T) {
 	k := newKept(t)
 	k.grant("g", "", 1, time.Time{})
@@ -292,9 +294,11 @@ func TestLedgerFails(t *testing.T) {
 	must(t, k.s.DeleteGrant(t.Context(), "", "g"))
 }
 
-// TestLedgerBounds checks that old rows go, and that a grant whose uses go never counts again.
+// TestLedgerBounds checks that old rows of the ledger are removed, and that a grant whose recorded uses were removed is
+// never valid again.
 func TestLedgerBounds(t *testing.T) {
 	t.Parallel()
+	longtest.Skip(t)
 	l := NewLedger(filepath.Join(t.TempDir(), "ledger.db"), nil)
 	t.Cleanup(func() { must(t, l.Close()) })
 	must(t, l.exec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < ?) INSERT INTO uses (rowid, id, step) SELECT i, 'old' || i, '1' FROM n", maxGrantUses+pruneEvery-1))

@@ -16,7 +16,7 @@ import (
 	"github.com/tenonhq/tenon/store/forms"
 )
 
-// TestMigrate migrates a store to a schema that is still to come.
+// TestMigrate migrates a store to a schema that does not exist yet.
 func TestMigrate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenon.db")
 	now := len(migrations)
@@ -66,12 +66,12 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// oldStores are stores as earlier releases left them, by schema version. They
-// all hold what checkOld looks for.
+// oldStores are stores that earlier releases have made, by schema version. They contain the data that checkOld expects.
 var oldStores = map[int]string{1: "testdata/v1.db", 2: "testdata/v2.db", 3: "testdata/v3.db", 4: "testdata/v4.db", 5: "testdata/v5.db",
-	6: "testdata/v6.db", 7: "testdata/v7.db", 8: "testdata/v8.db", 9: "testdata/v9.db"}
+	6: "testdata/v6.db", 7: "testdata/v7.db", 8: "testdata/v8.db", 9: "testdata/v9.db",
+	10: "testdata/v10.db"}
 
-// copyOld puts an old store into a directory of its own.
+// copyOld copies an old store into a new directory.
 func copyOld(t *testing.T, version int) (path string) {
 	t.Helper()
 	b, err := os.ReadFile(oldStores[version])
@@ -91,6 +91,9 @@ func TestOldStores(t *testing.T) {
 	for version := 1; version < len(migrations); version++ {
 		t.Run(fmt.Sprint("v", version), func(t *testing.T) {
 			path := copyOld(t, version)
+			if r, err := Check(t.Context(), CheckConfig{Path: path}); err != nil || !r.OK() {
+				t.Errorf("check before the migration: %+v, %v", r, err)
+			}
 			s, err := Open(t.Context(), Config{Path: path})
 			if err != nil {
 				t.Fatal(err)
@@ -114,9 +117,8 @@ func TestOldStores(t *testing.T) {
 	}
 }
 
-// checkOld holds what an old store has after its migration against what was put
-// in: three runs in two sessions, of which one waits, signals, large values, and
-// tool snapshots that the runs name in their first event.
+// checkOld checks that an old store still has its contents after the migration: three runs in two sessions, of which
+// one waits, signals, large values, and tool snapshots that the first events of the runs name.
 func checkOld(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()

@@ -37,6 +37,8 @@ package sqlite
 // Version 9: rows have checksums (migration9.go).
 //
 // Version 10: runs have summaries for statistics, and a list of what is behind (migration10.go).
+//
+// Version 11: approvals of sessions have rows, so that they can be listed and withdrawn (migration11.go).
 var migrations = []string{`
 CREATE TABLE runs (
 	n          INTEGER PRIMARY KEY,
@@ -239,4 +241,4 @@ CREATE TABLE probe (
 	time INTEGER NOT NULL,
 	data BLOB NOT NULL
 );
-`, migration9, migration10}
+`, migration9, migration10, migration11}

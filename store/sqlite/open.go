@@ -20,7 +20,7 @@ import (
 
 // Config configures a store.
 type Config struct {
-	Path   string       // of the file; a missing folder is created
+	Path   string       // path of the file; a missing folder is created
 	Logger *slog.Logger // if nil, nothing is logged
 	Now    func() time.Time
 	// Key signs each written row and checks each read row. If nil, rows are neither signed nor checked.

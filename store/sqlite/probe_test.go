@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// TestProbe probes stores to which something happens while they are open.
+// TestProbe probes stores that are damaged or removed while they are open.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(t *testing.T, path string){
@@ -34,7 +34,7 @@ func TestProbe(t *testing.T) {
 			if err := s.Probe(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			s.emptyLog(t.Context()) // it would replace the harmed pages
+			s.emptyLog(t.Context()) // otherwise emptying the log later would replace the damaged pages
 			harm(t, path)
 			s.probe.until = time.Time{}
 			if err := s.Probe(t.Context()); tenon.ErrorCode(err) != tenon.CodeStore {
@@ -85,7 +85,7 @@ func testProbeOfSoundStore(t *testing.T) {
 	if u := s.Usage(); u.FailedWrites != 0 || u.Free == 0 {
 		t.Errorf("usage %+v", u)
 	}
-	// Between two probes, the last result counts.
+	// A second probe within a short time returns the result of the last one.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func testProbeOfSoundStore(t *testing.T) {
 	}
 }
 
-// overwrite fills the file with noise from an offset on.
+// overwrite replaces the file's contents with random bytes from an offset on.
 func overwrite(t *testing.T, path string, from int) {
 	b, err := os.ReadFile(path)
 	if err != nil {

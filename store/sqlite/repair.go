@@ -22,7 +22,7 @@ type Repaired struct {
 	Rows     int64     `json:"rows"`     // that were recovered
 	Runs     int64     `json:"runs"`     // among them
 	Problems []Problem `json:"problems"` // of the damaged store
-	Lost     []string  `json:"lost"`     // what the new store does not have, or not as it was
+	Lost     []string  `json:"lost"`     // data that is missing or changed in the new store
 	More     int       `json:"more,omitempty"`
 }
 
@@ -96,7 +96,7 @@ type repairer struct {
 	old, new string // a copy of the damaged store, and the new one
 	progress Progress
 	result   *Repaired
-	conn     *sql.Conn // to the new store, with the copy attached as old
+	conn     *sql.Conn // connection to the new store, to which the copy is attached as old
 	version  int       // of the copy's schema
 }
 

@@ -12,10 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/longtest"
 	"github.com/tenonhq/tenon/store"
 )
 
-// journalsOf reads all journals of a store, without those that were cut.
+// journalsOf reads all journals of a store. It leaves out truncated ones.
 func journalsOf(t *testing.T, path string) (journals map[string][]tenon.Event, cut int) {
 	t.Helper()
 	s, err := Open(t.Context(), Config{Path: path})
@@ -42,13 +43,11 @@ func journalsOf(t *testing.T, path string) (journals map[string][]tenon.Event, c
 	return journals, cut
 }
 
-// TestRepair damages stores at random, some of them by whole pages, and repairs them: the result is sound, each journal
-// in it is whole or marked, what is missing is named, and the damaged files stay as they are.
+// TestRepair damages stores at random, some of them by whole pages, and repairs them. The result is consistent. Each
+// journal in it is complete or marked as truncated, missing data is listed, and the damaged files are not changed.
 func TestRepair(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the race detector gains nothing from one goroutine")
-	}
+	longtest.Skip(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tenon.db")
 	fullStore(t, path, nil)
@@ -109,7 +108,7 @@ func TestRepair(t *testing.T) {
 			lost := strings.Join(r.Lost, "\n")
 			for id, events := range got {
 				whole := want[id]
-				if strings.Contains(lost, "of the log") { // which says that the last events can be missing
+				if strings.Contains(lost, "of the log") { // this message says that the last events may be missing
 					whole = whole[:min(len(whole), len(events))]
 				}
 				if diff := cmp.Diff(whole, events); diff != "" {
@@ -124,13 +123,11 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestRepairLog damages a frame of a log. A flipped bit that the checksum tells apart is corrected: the repaired store
-// has everything. Other damage is named.
+// TestRepairLog damages a frame of the write-ahead log. If the checksum shows which bit was flipped, the bit is
+// corrected and the repaired store has everything. Other damage is reported.
 func TestRepairLog(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the race detector gains nothing from one goroutine")
-	}
+	longtest.Skip(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tenon.db")
 	fullStore(t, path, nil)

@@ -72,7 +72,7 @@ func (r *repairer) fixSchema(ctx context.Context) error {
 			return err
 		}
 		list = matchSchema(got, want)
-		_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)") // so that the file has page 1 as it is
+		_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)") // moves page 1 from the log into the file
 		return err
 	}); err != nil {
 		return err

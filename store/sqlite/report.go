@@ -39,17 +39,19 @@ func (p Problem) String() string {
 
 // Report is the result of [Check].
 type Report struct {
-	Path     string    `json:"path"`
-	Version  int       `json:"schema"`          // of the store
-	Quick    bool      `json:"quick,omitempty"` // only a part was read
-	Bytes    int64     `json:"bytes"`           // of the file
-	Free     int64     `json:"free_bytes"`      // that compacting gives back
-	Rows     int64     `json:"rows"`            // whose checksums were compared
-	Blobs    int64     `json:"blobs"`           // whose digests were compared
-	Runs     int64     `json:"runs"`            // whose journals were followed
-	Unsummed int64     `json:"unsummed,omitempty"`
-	Ledger   int64     `json:"ledger_rows,omitempty"` // whose values were looked at
-	Problems []Problem `json:"problems"`
+	Path     string `json:"path"`
+	Version  int    `json:"schema"`          // of the store
+	Quick    bool   `json:"quick,omitempty"` // only a part was read
+	Bytes    int64  `json:"bytes"`           // of the file
+	Free     int64  `json:"free_bytes"`      // that compacting gives back
+	Rows     int64  `json:"rows"`            // whose checksums were compared
+	Blobs    int64  `json:"blobs"`           // whose digests were compared
+	Runs     int64  `json:"runs"`            // whose journals were followed
+	Unsummed int64  `json:"unsummed,omitempty"`
+	Ledger   int64  `json:"ledger_rows,omitempty"` // whose values were looked at
+	// LedgerUnsummed is the number of the ledger's rows that an older tenon wrote, without checksums.
+	LedgerUnsummed int64     `json:"ledger_unsummed,omitempty"`
+	Problems       []Problem `json:"problems"`
 	// More is the number of problems that are not listed.
 	More int           `json:"more,omitempty"`
 	Took time.Duration `json:"-"`

@@ -23,7 +23,7 @@ func (s *Store) Search(ctx context.Context, f store.SearchFilter) ([]store.Hit, 
 	if f.Limit <= 0 {
 		f.Limit = 20
 	}
-	var match, short []string // for the index, and for a look at each text
+	var match, short []string // words for the index, and words that are searched in each text
 	for i, w := range words {
 		words[i] = forms.Fold(w)
 		if utf8.RuneCountInString(w) < forms.Indexed {

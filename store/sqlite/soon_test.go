@@ -12,7 +12,7 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// TestSoon pins tools in a brief store, which does so with whatever comes next.
+// TestSoon pins tools in a short-lived store, which delays the write and stores it together with the next operation.
 func TestSoon(t *testing.T) {
 	pin := []store.Pin{{Server: "s", Remote: "tool", Digest: "d", Definition: []byte("{}")}}
 	for name, next := range map[string]func(*Store) error{
@@ -95,7 +95,7 @@ func testFailsAlone(t *testing.T) {
 	}
 }
 
-// openBriefly opens a store for a process of few writes.
+// openBriefly opens a store in the mode for short-lived processes.
 func openBriefly(t *testing.T, log *slog.Logger) (*Store, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tenon.db")

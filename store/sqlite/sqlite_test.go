@@ -24,9 +24,9 @@ func TestMain(m *testing.M) {
 func TestStore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) func() store.Store {
-		// Characters that mean something in a URI stand in the path.
+		// The path contains characters that have a meaning in a URI.
 		path := filepath.Join(t.TempDir(), "a b?c#d%e", "tenon.db")
-		t.Cleanup(func() { checkSums(t, path) }) // all writes of the suite keep the checksums
+		t.Cleanup(func() { checkSums(t, path) }) // checks the checksums after all writes of the suite
 		return func() store.Store { return mustOpen(t, path, migrations) }
 	})
 }
@@ -51,7 +51,7 @@ func TestSignedStore(t *testing.T) {
 
 func mustOpen(t *testing.T, path string, steps []string) *Store {
 	t.Helper()
-	older := len(steps) < len(migrations) // such a schema may have no table of marks, where the mark of a copy would be
+	older := len(steps) < len(migrations) // an older schema may lack the table in which copies are marked
 	s, err := open(t.Context(), Config{Path: path, Moving: older}, steps, false)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func mustOpen(t *testing.T, path string, steps []string) *Store {
 	return s
 }
 
-// putBlob stores a blob for a run of its own.
+// putBlob stores a blob in a separate run.
 func putBlob(t *testing.T, s *Store, data []byte) (digest string) {
 	t.Helper()
 	err := s.Append(t.Context(), store.Append{Create: &tenon.Run{ID: "blob"}, Run: "blob"})
@@ -142,7 +142,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestFull fills a store that may not grow, as on a full disk.
+// TestFull fills a store whose file may not grow, as on a full disk.
 func TestFull(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "tenon.db"), migrations)
 	ctx := t.Context()
@@ -178,7 +178,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestDamagedBlob changes a blob behind the store's back.
+// TestDamagedBlob changes a blob with plain SQL.
 func TestDamagedBlob(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "tenon.db"), migrations)
 	digest := putBlob(t, s, []byte("whole"))

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // statements contains the writer's prepared statements. Each is prepared at its first use, because a command of the
@@ -14,25 +15,33 @@ type statements struct {
 	conn *sql.Conn
 
 	begin, commit, version direct
+	isRun, textsEnd        direct
 	rollback               statement
 
 	position, busy            statement
-	insertRun, updateRun      statement
-	pend                      statement
+	updateRun                 statement
+	insertRun                 direct
+	pend, pendText, putTally  direct
 	insertEvents              direct
+	insertText, indexText     direct
+	putUpTo                   direct
 	newChapter, putChapter    direct
 	insertBlob                statement
-	runBlob, isBlob           statement
+	runBlob                   direct
+	isBlob                    statement
 	headSession, touchSession statement
 	putSession                statement
 	putSignal, settleSignal   statement
+	reserve, settle           statement
+	limitBudget, useBudget    statement
 
 	rare map[string]*sql.Stmt // by text
 }
 
 func newStatements(conn *sql.Conn) statements {
 	st := statements{conn: conn, rare: map[string]*sql.Stmt{}}
-	sessions, signals := sumsOf("sessions"), sumsOf("signals")
+	sessions, signals, upTo := sumsOf("sessions"), sumsOf("signals"), sumsOf("texts_upto")
+	budgets, reservations := sumsOf("budgets"), sumsOf("reservations")
 	for _, p := range []struct {
 		dest *statement
 		sql  string
@@ -43,12 +52,9 @@ func newStatements(conn *sql.Conn) statements {
 			coalesce((SELECT first ` + lastChapter + `), 0), imported IS NOT NULL FROM runs WHERE id = ?`},
 		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') AND caller = ''
 			LIMIT 1`},
-		{&st.insertRun, sumsOf("runs").insert()},
 		{&st.updateRun, "UPDATE runs" + sumsOf("runs").set("state", "?1", "stop", "?2", "waiting", "?3",
 			"updated", "?4", "mac", "?5") + "WHERE n = ?6"},
-		{&st.pend, markPending},
 		{&st.insertBlob, `INSERT INTO blobs (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING`},
-		{&st.runBlob, `INSERT INTO run_blobs (run, blob) VALUES (?, ?) ON CONFLICT DO NOTHING`},
 		{&st.isBlob, `SELECT EXISTS (SELECT 1 FROM blobs WHERE digest = ?)`},
 		{&st.headSession, sessions.insert() + " ON CONFLICT (id) DO UPDATE" + sessions.set("head", "excluded.head",
 			"head_seq", "0", "runs", "runs + 1", "updated", "max(updated, excluded.updated)",
@@ -63,6 +69,12 @@ func newStatements(conn *sql.Conn) statements {
 			"updated", "excluded.updated", "imported", "excluded.imported", "mac", "excluded.mac")},
 		{&st.putSignal, signals.insert() + " ON CONFLICT (id) DO NOTHING"},
 		{&st.settleSignal, "UPDATE signals" + signals.set("seq", "?1") + "WHERE id = ?2 AND seq = 0"},
+		{&st.reserve, reservations.insert()},
+		{&st.settle, "UPDATE reservations" + reservations.set("open", "0", "mac", "?1") +
+			"WHERE run = ?2 AND id = ?3 AND n = ?4"},
+		{&st.limitBudget, budgets.insert() + " ON CONFLICT DO UPDATE" + budgets.set("most", "excluded.most")},
+		{&st.useBudget, budgets.insert() + " ON CONFLICT DO UPDATE" + budgets.set("used", "excluded.used", "most",
+			"excluded.most")},
 	} {
 		p.dest.sql, p.dest.conn = p.sql, conn
 	}
@@ -73,10 +85,20 @@ func newStatements(conn *sql.Conn) statements {
 		{&st.begin, "BEGIN IMMEDIATE"},
 		{&st.commit, "COMMIT"},
 		{&st.version, "PRAGMA data_version"},
+		{&st.isRun, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?)`},
+		{&st.textsEnd, textsEnd},
 		{&st.newChapter, `SELECT coalesce(max(chapter), 0) + 1 FROM events`},
 		{&st.putChapter, sumsOf("chapters").insert()},
 		{&st.insertEvents, `INSERT INTO events (chapter, seq, n, last, events, blob, mac, sum)
 			VALUES (?,?,?,?,?,?,?,?)`},
+		{&st.insertRun, sumsOf("runs").insert()},
+		{&st.runBlob, `INSERT INTO run_blobs (run, blob) VALUES (?, ?) ON CONFLICT DO NOTHING`},
+		{&st.pend, markPending},
+		{&st.pendText, markPendingText},
+		{&st.putTally, sumsOf("tallies").insert()},
+		{&st.insertText, sumsOf("texts").insert()},
+		{&st.indexText, "INSERT INTO texts_index (rowid, text) VALUES (?, ?)"},
+		{&st.putUpTo, upTo.insert() + " ON CONFLICT DO UPDATE" + upTo.set("seq", "excluded.seq")},
 	} {
 		p.dest.sql, p.dest.conn = p.sql, conn
 	}
@@ -85,12 +107,14 @@ func newStatements(conn *sql.Conn) statements {
 
 // close closes the statements; otherwise the connection would stay open.
 func (st *statements) close() {
-	for _, d := range []*direct{&st.begin, &st.commit, &st.version, &st.newChapter, &st.putChapter, &st.insertEvents} {
+	for _, d := range []*direct{&st.begin, &st.commit, &st.version, &st.isRun, &st.textsEnd, &st.newChapter,
+		&st.putChapter, &st.insertEvents, &st.insertRun, &st.runBlob, &st.pend, &st.pendText, &st.putTally,
+		&st.insertText, &st.indexText, &st.putUpTo} {
 		d.close()
 	}
-	for _, s := range []*statement{&st.rollback, &st.position, &st.busy, &st.insertRun, &st.updateRun, &st.pend,
-		&st.insertBlob, &st.runBlob, &st.isBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal,
-		&st.settleSignal} {
+	for _, s := range []*statement{&st.rollback, &st.position, &st.busy, &st.updateRun,
+		&st.insertBlob, &st.isBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal,
+		&st.settleSignal, &st.reserve, &st.settle, &st.limitBudget, &st.useBudget} {
 		if s.stmt != nil {
 			_ = s.stmt.Close() // no query is running
 		}
@@ -169,37 +193,68 @@ func (d *direct) prepare() error {
 }
 
 func (d *direct) exec(values ...driver.Value) error {
-	if err := d.prepare(); err != nil {
-		return err
-	}
+	_, err := d.insert(values...)
+	return err
+}
+
+// bind sets the arguments.
+func (d *direct) bind(values []driver.Value) {
 	d.args = d.args[:0]
 	for i, v := range values {
 		d.args = append(d.args, driver.NamedValue{Ordinal: i + 1, Value: v})
 	}
-	_, err := d.stmt.ExecContext(context.Background(), d.args)
-	clear(d.args) // so that the data of events can be freed
-	return err
 }
 
-// number reads the single value of the single row.
-func (d *direct) number() (n int64, err error) {
+// insert is exec, and returns the number of the inserted row.
+func (d *direct) insert(values ...driver.Value) (n int64, err error) {
 	if err := d.prepare(); err != nil {
 		return 0, err
 	}
-	rows, err := d.stmt.QueryContext(context.Background(), nil)
+	d.bind(values)
+	res, err := d.stmt.ExecContext(context.Background(), d.args)
+	clear(d.args) // so that the data of events can be freed
 	if err != nil {
 		return 0, err
 	}
+	return res.LastInsertId()
+}
+
+// number reads the single value of the single row.
+func (d *direct) number(values ...driver.Value) (n int64, err error) {
+	var list [1]int64
+	found, err := d.numbers(list[:], values...)
+	if err == nil && !found {
+		err = io.EOF
+	}
+	return list[0], err
+}
+
+// numbers reads the numbers of the only row. There may be no row.
+func (d *direct) numbers(list []int64, values ...driver.Value) (found bool, err error) {
+	if err := d.prepare(); err != nil {
+		return false, err
+	}
+	d.bind(values)
+	rows, err := d.stmt.QueryContext(context.Background(), d.args)
+	if err != nil {
+		return false, err
+	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var row [1]driver.Value
-	if err := rows.Next(row[:]); err != nil {
-		return 0, err
+	row := make([]driver.Value, len(list))
+	if err := rows.Next(row); err != nil {
+		if err == io.EOF {
+			err = nil
+		}
+		return false, err
 	}
-	n, ok := row[0].(int64)
-	if !ok {
-		return 0, fmt.Errorf("%s gave a %T", d.sql, row[0])
+	for i, v := range row {
+		n, ok := v.(int64)
+		if !ok {
+			return false, fmt.Errorf("%s gave a %T", d.sql, v)
+		}
+		list[i] = n
 	}
-	return n, nil
+	return true, nil
 }
 
 // close closes the statement. The connection must be open.

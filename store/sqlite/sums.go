@@ -51,6 +51,8 @@ var sumColumns = sync.OnceValue(func() []summed {
 		{"grants", []string{"id", "principal", "server", "name", "remote", "target", "definition", "condition", "uses",
 			"used", "expires", "by", "created", "mac"}, "id || ' of ' || principal || ' for ' || remote"},
 		{"grant_uses", []string{"grant_id", "run", "step", "mac"}, "grant_id || ' in ' || run || '/' || step"},
+		{"session_grants", []string{"id", "session", "key", "principal", "server", "remote", "by", "created", "mac"},
+			"id || ' of session ' || session"},
 		{"budgets", []string{"key", "used", "most"}, "key"},
 		{"reservations", []string{"run", "id", "n", "key", "amount", "open", "mac"}, "key || ' of run ' || run"},
 		{"results", []string{"key", "run", "step", "expires", "bytes", "data", "mac"}, "run || '/' || step"},
@@ -80,10 +82,21 @@ func sumsOf(table string) summed {
 // withoutRowid reports whether the rows of the table have no numbers.
 func (t summed) withoutRowid() bool {
 	switch t.table {
-	case "chapters", "sessions", "grants", "grant_uses", "budgets", "reservations", "rates", "pins":
+	case "chapters", "sessions", "grants", "grant_uses", "session_grants", "budgets", "reservations", "rates", "pins":
 		return true
 	}
 	return false
+}
+
+// since returns the version of the schema that has the table with checksums.
+func (t summed) since() int {
+	switch t.table {
+	case "tallies":
+		return 10
+	case "session_grants":
+		return 11
+	}
+	return 9
 }
 
 // sum returns SQL for the checksum of a row.

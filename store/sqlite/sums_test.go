@@ -14,7 +14,7 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// rawly opens the file of a store without tenon's rules.
+// rawly opens the file of a store with plain SQL, without tenon's checks.
 func rawly(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := connect(path, 1)
@@ -25,7 +25,7 @@ func rawly(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// checkSums compares the checksums of all rows of a store with the rows.
+// checkSums checks the checksums of all rows of a store.
 func checkSums(t *testing.T, path string) {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {
@@ -48,7 +48,7 @@ func checkSums(t *testing.T, path string) {
 	}
 }
 
-// unsummedColumns are the columns without a checksum, with the reason.
+// unsummedColumns lists the columns that no checksum covers, with the reason.
 var unsummedColumns = map[string]string{
 	"blobs.digest":       "is the checksum of data, and in an index",
 	"blobs.data":         "digest is its checksum",
@@ -70,7 +70,7 @@ var unsummedColumns = map[string]string{
 	"texts_index_config": "compared with texts",
 }
 
-// TestSummedColumns checks that each column of each table is a part of a checksum, or has another guard.
+// TestSummedColumns checks that each column of each table is covered by a checksum, or is in the list of exceptions.
 func TestSummedColumns(t *testing.T) {
 	t.Run("RP-25_all_columns", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "tenon.db")
@@ -124,8 +124,8 @@ func TestSummedColumns(t *testing.T) {
 	})
 }
 
-// TestDamageStays changes a value of a row behind tenon's back: reading the row is an error, and a later write of other
-// values does not hide the damage.
+// TestDamageStays changes a value of a row with plain SQL. Reading the row is an error, and writing other values of the
+// row later does not hide the damage.
 func TestDamageStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tenon.db")
 	s := mustOpen(t, path, migrations)
@@ -176,7 +176,7 @@ func TestDamageStays(t *testing.T) {
 	}
 }
 
-// TestFillSums gives the rows of older stores their checksums, in the migration or in batches.
+// TestFillSums adds checksums to the rows of older stores, during the migration or in batches.
 func TestFillSums(t *testing.T) {
 	for version := 1; version < 9; version++ {
 		t.Run(fmt.Sprint("RP-25_v", version), func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestFillSums(t *testing.T) {
 		}); err != nil || !slices.Contains(names, "events") {
 			t.Fatalf("a large store is filled in its migration: %v, %v", names, err)
 		}
-		checkOld(t, brief) // old rows need no checksum to be read
+		checkOld(t, brief) // rows of older stores can be read without a checksum
 		if err := brief.Close(); err != nil {
 			t.Fatal(err)
 		}

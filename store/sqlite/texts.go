@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/forms"
@@ -34,6 +33,10 @@ CREATE TABLE texts_upto (
 CREATE VIRTUAL TABLE texts_index USING fts5(text, content='texts', content_rowid='n', tokenize='trigram');
 INSERT INTO texts_index(texts_index, rank) VALUES('secure-delete', 1);
 `
+
+// textsEnd reads the end of a run, as runEnd, and the number of its last event that is indexed.
+const textsEnd = "SELECT n, " + endedRuns + ", coalesce((SELECT e.seq + e.n - 1 " + lastRow + "), 0), " +
+	"coalesce((SELECT u.seq FROM texts_upto u WHERE u.run = runs.n), 0) FROM runs WHERE id = ?"
 
 const textsThere = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'texts_index')"
 
@@ -95,18 +98,12 @@ func (s *Store) PutTexts(ctx context.Context, list []store.RunTexts) error {
 		return nil
 	}
 	clean := forms.CleanTexts(list)
-	return s.submit(ctx, func(w *writer) error { return w.putTexts(clean) })
+	return s.submitRelaxed(ctx, func(w *writer) error { return w.putTexts(clean) }) // the journals have them
 }
 
 func (w *writer) putTexts(list []store.RunTexts) error {
-	there, err := w.hasTexts()
-	if err != nil {
+	if err := w.makeTexts(); err != nil {
 		return err
-	}
-	if !there {
-		if _, err := w.conn.ExecContext(context.Background(), makeTexts); err != nil {
-			return err
-		}
 	}
 	for _, r := range list {
 		if err := w.putText(&r); err != nil {
@@ -116,36 +113,48 @@ func (w *writer) putTexts(list []store.RunTexts) error {
 	return nil
 }
 
-func (w *writer) putText(r *store.RunTexts) error {
-	var n int64
-	var ended bool
-	var last, done uint64
-	switch err := w.row(runEnd, []any{r.Run}, &n, &ended, &last); {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil // deleted since its journal was read
-	case err != nil:
-		return err
+// makeTexts creates the index unless there is one.
+func (w *writer) makeTexts() error {
+	if w.indexed {
+		return nil
 	}
-	if err := w.row("SELECT coalesce(max(seq), 0) FROM texts_upto WHERE run = ?", []any{n}, &done); err != nil {
-		return err
+	there, err := w.hasTexts()
+	if err == nil && !there { // the transaction may fail, so the next one looks again
+		_, err = w.conn.ExecContext(context.Background(), makeTexts)
 	}
-	for _, t := range r.Texts {
-		if t.Seq <= done {
+	w.indexed = there
+	return err
+}
+
+// insertTexts indexes the texts of a run after an event.
+func (w *writer) insertTexts(run int64, texts []store.Text, after uint64) error {
+	for _, t := range texts {
+		if t.Seq <= after {
 			continue
 		}
-		if _, err := w.exec(sumsOf("texts").insert(), n, int64(t.Seq), t.Role,
-			t.Text); err != nil {
+		n, err := w.stmts.insertText.insert(run, int64(t.Seq), t.Role, t.Text)
+		if err != nil {
 			return err
 		}
-		if _, err := w.exec("INSERT INTO texts_index (rowid, text) VALUES (last_insert_rowid(), ?)",
-			t.Text); err != nil {
+		if err := w.stmts.indexText.exec(n, t.Text); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (w *writer) putText(r *store.RunTexts) error {
+	var row [4]int64
+	found, err := w.stmts.textsEnd.numbers(row[:], r.Run)
+	if err != nil || !found { // a run may have been deleted since its journal was read
+		return err
+	}
+	n, ended, last, done := row[0], row[1] != 0, uint64(row[2]), uint64(row[3])
+	if err := w.insertTexts(n, r.Texts, done); err != nil {
+		return err
+	}
 	if r.UpTo > done {
-		upto := sumsOf("texts_upto")
-		if _, err := w.exec(upto.insert()+" ON CONFLICT DO UPDATE"+upto.set("seq", "excluded.seq"), n,
-			int64(r.UpTo)); err != nil {
+		if err := w.stmts.putUpTo.exec(n, int64(r.UpTo)); err != nil {
 			return err
 		}
 	}

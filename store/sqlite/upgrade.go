@@ -24,6 +24,7 @@ var migrationTexts = []string{
 	"continued sessions are found through an index",
 	"rows get checksums",
 	"runs get summaries for statistics, computed in the background",
+	"approvals of sessions can be withdrawn; tools that a session allowed before ask once more",
 }
 
 // UpgradePlan describes the migrations that a store needs before this program can use it. It has no steps if the
@@ -31,14 +32,14 @@ var migrationTexts = []string{
 type UpgradePlan struct {
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
-	Schema int    `json:"schema"` // of the store; 0 without a store
+	Schema int    `json:"schema"` // schema version of the store; 0 if there is no store
 	Known  int    `json:"known"`  // of this program
 	Steps  []Step `json:"steps"`  // the migrations to come, in their order
 	// Copy is the file to which the store is copied before its migration.
 	Copy string `json:"copy,omitempty"`
 	// Copies are the copies that earlier migrations made. An older program can use them.
 	Copies   []string `json:"copies"`
-	Bytes    int64    `json:"bytes"`              // of the store with its log
+	Bytes    int64    `json:"bytes"`              // size of the store with its log
 	Free     int64    `json:"free"`               // of the disk; -1: unknown
 	Problems []string `json:"problems,omitempty"` // why the migration would fail, with what to do
 }

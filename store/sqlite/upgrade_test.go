@@ -34,7 +34,7 @@ func folderContents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// mustPlan plans an upgrade and checks that nothing in the store's folder changes.
+// mustPlan plans an upgrade and checks that planning changes nothing in the store's folder.
 func mustPlan(t *testing.T, path string) *UpgradePlan {
 	t.Helper()
 	before := folderContents(t, filepath.Dir(path))
@@ -48,7 +48,8 @@ func mustPlan(t *testing.T, path string) *UpgradePlan {
 	return p
 }
 
-// TestREL_upgradePlan plans the upgrade of the stores of all earlier releases, upgrades them, and goes back to the copy.
+// TestREL_upgradePlan plans upgrades of the stores of all earlier releases, makes them, and then goes back to the
+// copies.
 func TestREL_upgradePlan(t *testing.T) {
 	if len(migrationTexts) != len(migrations) {
 		t.Fatalf("%d texts for %d migrations", len(migrationTexts), len(migrations))
@@ -71,7 +72,7 @@ func TestREL_upgradePlan(t *testing.T) {
 			if p := mustPlan(t, path); len(p.Steps) > 0 || p.Copy != "" || !cmp.Equal(p.Copies, []string{first.Copy}) {
 				t.Errorf("after the migration: %+v", p)
 			}
-			// The way back: the copy in the place of the store, which the older release opens.
+			// The way back: the copy replaces the store, and the older release can open it.
 			for _, name := range []string{"", "-wal", "-shm", "-locks"} {
 				if err := os.RemoveAll(path + name); err != nil {
 					t.Fatal(err)
@@ -100,7 +101,7 @@ func TestREL_upgradePlan(t *testing.T) {
 	}
 }
 
-// TestREL_upgradeObstacles plans upgrades that would fail.
+// TestREL_upgradeObstacles plans upgrades that would fail, and checks the reasons in the plan.
 func TestREL_upgradeObstacles(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		if p := mustPlan(t, filepath.Join(t.TempDir(), "tenon.db")); p.Exists || len(p.Steps) > 0 || len(p.Problems) > 0 {
@@ -135,7 +136,7 @@ func TestREL_upgradeObstacles(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	t.Run("log", func(t *testing.T) { // the version is in the log, not in the file
+	t.Run("log", func(t *testing.T) { // the version is only in the log, not in the file yet
 		path := copyOld(t, 9)
 		s := mustOpen(t, path, migrations)
 		if info, err := os.Stat(path + "-wal"); err != nil || info.Size() == 0 {

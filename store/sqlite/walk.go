@@ -21,7 +21,7 @@ const (
 	walFrameSize  = 24 // before each page
 	walMagic      = 0x377f0682
 	walVersion    = 3007000
-	storePageSize = 4096 // of all stores; used if the header of the log is damaged
+	storePageSize = 4096 // page size of all stores; used if the header of the log is damaged
 )
 
 // walLog is a log that was read.
@@ -122,7 +122,7 @@ func (l *walLog) readHead() (stored, computed [2]uint32) {
 	if magic&^1 != walMagic || stored != computed || binary.BigEndian.Uint32(l.head[4:]) != walVersion ||
 		l.page < 512 || l.page > 1<<16 || bits.OnesCount(uint(l.page)) != 1 {
 		l.header = "its header is damaged"
-		l.big = binary.NativeEndian.Uint16([]byte{0, 1}) == 1 // of this machine, as SQLite does
+		l.big = binary.NativeEndian.Uint16([]byte{0, 1}) == 1 // byte order of this machine, as in SQLite
 		computed = l.sum([2]uint32{}, l.head[:24])
 		l.page, l.salts = storePageSize, nil // the salts of the first frame are used
 	}

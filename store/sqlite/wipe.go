@@ -70,7 +70,7 @@ func (s *Store) wipe(ctx context.Context) error {
 func wipePage(page []byte, first bool) (changed bool) {
 	at := 0
 	if first {
-		at = 100 // after the header of the file
+		at = 100 // the header of the file comes first
 	}
 	if len(page) < at+12 {
 		return false

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +24,10 @@ const (
 
 // op is one write. do may run more than once, if a transaction is rolled back.
 type op struct {
-	do    func(*writer) error
-	state atomic.Int32
-	done  chan error
+	do      func(*writer) error
+	relaxed bool // it need not be on disk before the next write that is not relaxed
+	state   atomic.Int32
+	done    chan error
 }
 
 func newOp(do func(*writer) error) *op { return &op{do: do, done: make(chan error, 1)} }
@@ -37,8 +39,19 @@ const (
 	opAbandoned
 )
 
-// submit passes a write to the writer and returns after its commit.
+// submit passes a write to the writer and returns after its commit, when it is on disk.
 func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
+	return s.pass(ctx, do, false)
+}
+
+// submitRelaxed is submit for a write that is of use only with a later one of the same process. It returns after the
+// commit, which is visible to all processes and survives their end. It is on disk when the next write is that was
+// submitted, because the log is a sequence. So it costs no further sync.
+func (s *Store) submitRelaxed(ctx context.Context, do func(*writer) error) error {
+	return s.pass(ctx, do, true)
+}
+
+func (s *Store) pass(ctx context.Context, do func(*writer) error, relaxed bool) error {
 	if err := ctx.Err(); err != nil {
 		return cancelled(s, err)
 	}
@@ -58,7 +71,7 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 	if o == nil {
 		o = newOp(nil)
 	}
-	o.do = do
+	o.do, o.relaxed = do, relaxed
 	o.state.Store(opWaiting)
 	if !s.writer.crowd.Load() && len(s.ops) == 0 && s.writer.mu.TryLock() {
 		return s.submitNow(o)
@@ -86,7 +99,7 @@ func (s *Store) submit(ctx context.Context, do func(*writer) error) error {
 		return err
 	case <-s.ended:
 	}
-	select { // the writer ended, after or before it did the write
+	select { // the writer has ended; it may have done the write before
 	case err := <-o.done:
 		return err
 	default:
@@ -103,7 +116,7 @@ func (s *Store) submitNow(o *op) error {
 		return closedError(s)
 	default:
 	}
-	batch := append(s.writer.batch, o) // only this op: the writer does the ops that arrive now
+	batch := append(s.writer.batch, o) // begin with this op only: the writer also does the ops that arrive now
 	s.writer.commit(batch)
 	clear(batch)
 	s.writer.mu.Unlock()
@@ -147,6 +160,14 @@ type writer struct {
 	// runs caches the ends of journals until another process writes.
 	runs   map[string]*position
 	writes int // since the last checkpoint
+	// chapter is the number of the next chapter, until another process writes; 0 if it is not known.
+	chapter int64
+	// there contains digests of blobs that are known to exist, until the end of the transaction or a deletion.
+	there map[string]bool
+	// indexed says that the tables of the index of texts exist.
+	indexed bool
+	// lax says that the connection commits without a sync.
+	lax bool
 	// unmarked says that the store does not have the user's mark yet.
 	unmarked bool
 	// moved is the error of writes to a store that takes part in a copy, or nil for any other.
@@ -158,6 +179,7 @@ const maxPositions = 20_000
 
 func newWriter(s *Store, conn *sql.Conn) *writer {
 	return &writer{s: s, conn: conn, stmts: newStatements(conn), runs: map[string]*position{},
+		there: map[string]bool{},
 		batch: make([]*op, 0, maxBatch)}
 }
 
@@ -200,7 +222,7 @@ func (w *writer) write(o *op) {
 // end gives the connection back to the pool, which reports errors itself.
 func (w *writer) end() {
 	if w.s.turn == nil {
-		w.mu.Lock() // a caller may still use it
+		w.mu.Lock() // a caller may still use the op
 		defer w.mu.Unlock()
 		w.stmts.close()
 		_ = w.conn.Close()
@@ -298,18 +320,23 @@ func (w *writer) commit(batch []*op) {
 // transact does the writes in one transaction. It stores the errors of refused writes in errs. failed says that a
 // single write caused err.
 func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
+	if err := w.relax(!slices.ContainsFunc(batch, func(o *op) bool { return !o.relaxed })); err != nil {
+		return false, storeError(w.s.path, "write", err)
+	}
 	if err := w.begin(); err != nil {
 		return false, storeError(w.s.path, "write", err)
 	}
 	defer func() {
 		if err != nil {
-			_, _ = w.stmts.rollback.exec() // SQLite may have done so by itself
+			_, _ = w.stmts.rollback.exec() // SQLite may already have rolled back by itself
 			clear(w.runs)
+			w.chapter = 0
 		}
 	}()
 	if w.moved != nil {
 		return false, w.moved
 	}
+	clear(w.there)
 	if w.unmarked {
 		if err := w.mark(); err != nil {
 			return false, storeError(w.s.path, "write", err)
@@ -330,6 +357,22 @@ func (w *writer) transact(batch []*op, errs []error) (failed bool, err error) {
 	}
 	w.unmarked = false
 	return false, nil
+}
+
+// relax chooses whether the next transactions are committed without a sync.
+func (w *writer) relax(lax bool) error {
+	if lax == w.lax {
+		return nil
+	}
+	pragma := "PRAGMA synchronous = FULL"
+	if lax {
+		pragma = "PRAGMA synchronous = NORMAL"
+	}
+	_, err := w.conn.ExecContext(context.Background(), pragma)
+	if err == nil {
+		w.lax = lax
+	}
+	return err
 }
 
 // begin starts a transaction. It waits if another process is writing.
@@ -358,6 +401,7 @@ func (w *writer) foreign() (bool, error) {
 		return false, err
 	}
 	clear(w.runs)
+	w.chapter = 0
 	if err := w.checkMove(); err != nil {
 		return false, err
 	}

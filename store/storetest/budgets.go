@@ -99,6 +99,17 @@ func testBudgets(t *testing.T, open func() store.Store) {
 	reserve("q", "3", charge(0, 100), tokens(math.MaxInt64, 0, true), calls(4, 0))
 	reserve("q", "4", charge(7, 0)[:1], store.Balance{Key: "day/tokens", Used: math.MaxInt64,
 		Reserved: 7}) // counted without a limit
+	made := []store.Charge{{Key: "made", Amount: 3, Limit: 5, Made: true}}
+	reserve("r", "made", made, store.Balance{Key: "made", Used: 3, Limit: 5})
+	reserve("r", "made", made, store.Balance{Key: "made", Used: 3, Limit: 5}) // again: not charged twice
+	must(t, s.Settle(ctx, "r", "made", []int64{1}))                           // it is settled
+	reserve("q", "made", made, store.Balance{Key: "made", Used: 6, Limit: 5}) // the last step is charged alone
+	reserve("q", "made 2", made, store.Balance{Key: "made", Used: 6, Limit: 5, Refused: true})
+	old := []store.Charge{{Key: "old", Amount: 3, Limit: 9}} // an older version ended before it settled them
+	reserve("r", "old", old, store.Balance{Key: "old", Reserved: 3, Limit: 9})
+	old[0].Made = true
+	reserve("r", "old", old, store.Balance{Key: "old", Used: 3, Limit: 9})
+	reserve("r", "old", old, store.Balance{Key: "old", Used: 3, Limit: 9})
 	must(t, s.Release(ctx, "q"))
 	must(t, s.Release(ctx, "none"))
 

@@ -54,6 +54,7 @@ func Populate(t testing.TB, s store.Store, runs int) {
 	check(s.SettleSignal(ctx, "sig_run_0000", 2))
 	check(s.PutSession(ctx, tenon.Session{ID: "ses_fork", Title: "fork", Parent: "ses_0", Head: "run_0000", HeadSeq: 2,
 		Principal: tenon.PrincipalLocal, Created: at(1), Updated: at(2)}))
+	check(s.PutSessionGrant(ctx, sessionGrant("gs_1", "ses_0", "key", tenon.PrincipalLocal, 4)))
 	check(s.PutGrant(ctx, store.Grant{ID: "gr_1", Principal: tenon.PrincipalLocal, Server: "project:a", Name: "a",
 		Remote: "add", Target: "t", Definition: "d", Condition: "args.a > 1", Uses: 3, By: "me", Created: at(3)}))
 	_, err := s.UseGrant(ctx, "gr_1", "run_0000", "1.0", at(4))
@@ -89,6 +90,7 @@ type Contents struct {
 	Signals   []store.Signal
 	Sessions  []tenon.Session
 	Grants    []store.Grant
+	InSession []store.SessionGrant
 	Balances  []store.Balance
 	Result    store.KeptResult
 	Pins      []store.Pin
@@ -124,6 +126,8 @@ func Read(t testing.TB, s store.Store) (c Contents) {
 	c.Signals, err = s.Signals(ctx, "")
 	check()
 	c.Sessions, err = s.Sessions(ctx, store.SessionFilter{Limit: 1 << 20})
+	check()
+	c.InSession, err = s.SessionGrants(ctx, "")
 	check()
 	c.Grants, err = s.Grants(ctx, "")
 	check()

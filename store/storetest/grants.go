@@ -123,3 +123,56 @@ func testGrantUses(t *testing.T, open func() store.Store) {
 	wg.Wait()
 	equal(t, "used at once", used, 5)
 }
+
+// sessionGrant makes an approval of a session whose fields are all set.
+func sessionGrant(id, session, key string, principal tenon.Principal, n int) store.SessionGrant {
+	return store.SessionGrant{ID: id, Session: session, Key: key, Principal: principal, Server: "s", Remote: "x",
+		By: "somebody", Created: at(n)}
+}
+
+func testSessionGrants(t *testing.T, open func() store.Store) {
+	s, other, ctx := open(), open(), t.Context()
+	holds := func(session, key string, want bool) {
+		t.Helper()
+		got, err := other.SessionGranted(ctx, session, key)
+		must(t, err)
+		if got != want {
+			t.Errorf("%s in %s: %v", key, session, got)
+		}
+	}
+	must(t, s.PutSession(ctx, tenon.Session{ID: "ses_1", Principal: "a"}))
+	for _, g := range []store.SessionGrant{sessionGrant("gs_1", "ses_1", "k1", "a", 1),
+		sessionGrant("gs_2", "ses_1", "k2", "a", 2), sessionGrant("gs_3", "ses_2", "k1", "b", 3)} {
+		must(t, s.PutSessionGrant(ctx, g))
+	}
+	holds("ses_1", "k1", true)
+	holds("ses_2", "k2", false)
+	got, err := other.SessionGrants(ctx, "a")
+	must(t, err)
+	equal(t, "a's", got, []store.SessionGrant{sessionGrant("gs_2", "ses_1", "k2", "a", 2), sessionGrant("gs_1", "ses_1",
+		"k1", "a", 1)})
+	wantCode(t, s.DeleteSessionGrant(ctx, "b", "gs_1"), tenon.CodeNotFound)
+	must(t, s.DeleteSessionGrant(ctx, "a", "gs_1"))
+	wantCode(t, s.DeleteSessionGrant(ctx, "", "gs_1"), tenon.CodeNotFound)
+	holds("ses_1", "k1", false)
+	must(t, other.PutSessionGrant(ctx, sessionGrant("gs_4", "ses_1", "k2", "a", 4))) // replaces gs_2
+	wantCode(t, s.DeleteSessionGrant(ctx, "", "gs_2"), tenon.CodeNotFound)
+	holds("ses_1", "k2", true)
+	must(t, s.DeleteSession(ctx, "ses_1"))
+	holds("ses_1", "k2", false)
+	got, err = s.SessionGrants(ctx, "")
+	must(t, err)
+	equal(t, "what is left", got, []store.SessionGrant{sessionGrant("gs_3", "ses_2", "k1", "b", 3)})
+	for name, change := range map[string]func(*store.SessionGrant){
+		"id":        func(g *store.SessionGrant) { g.ID = "" },
+		"session":   func(g *store.SessionGrant) { g.Session = "" },
+		"key":       func(g *store.SessionGrant) { g.Key = "" },
+		"principal": func(g *store.SessionGrant) { g.Principal = "" },
+	} {
+		g := sessionGrant("gs_9", "ses_2", "k1", "b", 1)
+		change(&g)
+		if err := s.PutSessionGrant(ctx, g); tenon.ErrorCode(err) != tenon.CodeInvalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

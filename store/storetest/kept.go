@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,21 @@ func testResults(t *testing.T, open func() store.Store) {
 	wantCode(t, err, tenon.CodeNotFound)
 	_, err = other.Result(ctx, "other", soon.Add(-time.Second))
 	wantCode(t, err, tenon.CodeNotFound)
+	for _, key := range []string{"p/a", "p/b", "p0", "P/c"} {
+		k := kept
+		k.Key = key
+		must(t, s.PutResult(ctx, k))
+	}
+	keys := func(prefix string, now time.Time, limit int) string {
+		t.Helper()
+		list, err := other.ResultKeys(ctx, prefix, now, limit)
+		must(t, err)
+		slices.Sort(list)
+		return fmt.Sprint(list)
+	}
+	equal(t, "keys with a prefix", keys("p/", soon.Add(-time.Second), 10), "[p/a p/b]")
+	equal(t, "at most one", len(keys("p/", soon.Add(-time.Second), 1)), len("[p/a]"))
+	equal(t, "expired", keys("p/", soon, 10), "[]")
 	kept.Data, kept.Step = json.RawMessage(`{"a":2}`), "2.0"
 	must(t, other.PutResult(ctx, kept))
 	got, err = s.Result(ctx, "k", soon.Add(-time.Second))

@@ -48,6 +48,7 @@ func Run(t *testing.T, place Place) {
 		"inbox":           testInbox,
 		"blobs":           testBlobs,
 		"grants":          testGrants,
+		"session_grants":  testSessionGrants,
 		"grant_uses":      testGrantUses,
 		"budgets":         testBudgets,
 		"budget_clients":  testBudgetClients,
@@ -369,6 +370,9 @@ func testLeases(t *testing.T, open func() store.Store) {
 			got, err := s.Held("run/1")
 			must(t, err)
 			equal(t, "held", got, want)
+			all, err := store.HeldOf(s, []string{"run/none", "run/1"})
+			must(t, err)
+			equal(t, "held of many", []bool{all["run/1"], all["run/none"]}, []bool{want, false})
 		}
 	}
 	held(false)

@@ -79,6 +79,21 @@ func testTallies(t *testing.T, open func() store.Store) {
 		t.Errorf("the error of the callback became %v", err)
 	}
 
+	// A run that is stored as a whole brings its summary.
+	must(t, s.Append(ctx, store.Append{Create: &tenon.Run{ID: "r6", Core: "test@1"}, Run: "r6", Events: events(1, 2),
+		State: tenon.RunCompleted, Stop: tenon.StopEnd, Tally: []byte("six")}))
+	equal(t, "with its run", tallied(t, other), "r6/2:six r2/3:two r1/5:ONE")
+	equal(t, "counted", uncounted(t, s, false, 0), "0 []")
+	gaps, total, err := s.Unindexed(ctx, store.GapFilter{})
+	must(t, err)
+	if total == 0 || len(gaps) == 0 || gaps[0].Run != "r6" {
+		t.Errorf("the texts of the run count as indexed: %v of %d", gaps, total)
+	}
+	must(t, s.Append(ctx, store.Append{Run: "r6", Events: events(3, 1), State: tenon.RunWorking}))
+	equal(t, "continued", uncounted(t, s, false, 0), "1 [r6/3]")
+	finish(t, s, "r6", 4)
+	must(t, other.PutTallies(ctx, []store.Tally{tally("r6", 4, "")}))
+
 	// Deletions take the summaries along.
 	create(t, s, "r4", "s_r1", 1)
 	must(t, s.DeleteSession(ctx, "s_r1"))

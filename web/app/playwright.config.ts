@@ -5,6 +5,7 @@ import { defineConfig } from "@playwright/test";
 export default defineConfig({
   testDir: "e2e",
   outputDir: "test-results",
+  snapshotPathTemplate: "{testDir}/looks/{arg}{ext}",
   timeout: 600_000, // machines that build beside are slow
   expect: { timeout: 90_000 },
   workers: 1,

@@ -3,12 +3,14 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/store/pieces"
 	"github.com/tenonhq/tenon/workflow"
 )
 
@@ -17,13 +19,21 @@ type Begun struct {
 	Spec   workflow.Spec
 	tools  *catalog.Snapshot // nil if no step calls a tool
 	pack   []byte
-	tables map[string][]byte // by digest
+	tables map[string]Given // by digest
+}
+
+// Given is an input table that the store may not have yet.
+type Given struct {
+	// Data are the bytes of the table, which are stored with the run. If nil, the caller stores the table in pieces
+	// when the run has begun.
+	Data []byte
+	In   *io.SectionReader // the bytes, in any case
 }
 
 // Begin prepares a run of a workflow with the id run. tables contains, by digest, the input tables that may be missing
 // in the store. Errors: invalid (parameters, tables, a missing tool, a missing secret), denied, errors of connecting.
 func (r *Runner) Begin(ctx context.Context, f *Flow, run string, params json.RawMessage,
-	inputs map[string]tenon.Table, tables map[string][]byte) (*Begun, error) {
+	inputs map[string]tenon.Table, tables map[string]Given) (*Begun, error) {
 	b := &Begun{Spec: workflow.Spec{Name: f.Name, Inputs: inputs, Foreign: f.Foreign}, tables: tables}
 	var err error
 	if b.Spec.Params, err = f.Params(params); err != nil {
@@ -90,10 +100,14 @@ func (r *Runner) Start(ctx context.Context, e engine.Spec, b *Begun) (err error)
 	e.Data = tenon.EventData(spec)
 	var own []string // inputs that the store already has
 	for _, t := range spec.Inputs {
-		if tables[t.Digest] == nil {
-			own = append(own, t.Digest)
-		} else {
-			e.Blobs = append(e.Blobs, tables[t.Digest])
+		if g, ok := tables[t.Digest]; !ok {
+			uses, err := pieces.Of(ctx, r.c.Store, t)
+			if err != nil {
+				return err
+			}
+			own = append(own, uses...)
+		} else if g.Data != nil {
+			e.Blobs = append(e.Blobs, g.Data)
 		}
 	}
 	e.Uses = own

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/policy"
 	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/pieces"
 	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
@@ -172,13 +175,23 @@ func (r *Runner) layOut(ctx context.Context, row tenon.Run, spec *workflow.Spec)
 		}
 	}
 	for name, t := range tables {
-		b, err := r.c.Store.Blob(ctx, t.Digest)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(spec.Folder, name+".arrow"), b, 0o600)
-		}
-		if err != nil {
+		if err := r.layTable(ctx, t, filepath.Join(spec.Folder, name+".arrow")); err != nil {
 			return fmt.Errorf("table %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// layTable writes a table to a file.
+func (r *Runner) layTable(ctx context.Context, t tenon.Table, path string) error {
+	in, err := pieces.OpenTable(ctx, r.c.Store, t)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, in)
+	return errors.Join(err, f.Close())
 }

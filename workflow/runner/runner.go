@@ -41,7 +41,7 @@ type Config struct {
 	// Heads returns the first rows of the inputs of a workflow. It gets, by digest, the tables that may be missing in
 	// the store.
 	Heads func(ctx context.Context, inputs map[string]tenon.Table,
-		tables map[string][]byte) (map[string]json.RawMessage, error)
+		tables map[string]Given) (map[string]json.RawMessage, error)
 	// Tools returns the tools that the steps of a workflow call, and their names by step. It returns nil if no step
 	// calls a tool.
 	Tools func(ctx context.Context, f *Flow) (*catalog.Snapshot, map[string]string, error)
@@ -86,7 +86,7 @@ type Runner struct {
 
 	mu    sync.Mutex
 	packs map[string]*Packed
-	specs map[string]workflow.Spec // of runs at work, read by every step and never changed
+	specs map[string]workflow.Spec // specs of current runs; read by every step and never changed
 	// digests maps runs at work to the digests of their packs.
 	digests map[string]string
 

@@ -112,11 +112,16 @@ test("tables: a large one as a grid, one that is brought, and what is no table",
   await expect(page.getByRole("dialog", { name: "Row 43210" })).toContainText("86420");
   await page.keyboard.press("Escape");
   const data = fs.readFileSync(path.join(p.dir, "big.arrow"));
-  await page.getByLabel("Table to bring").setInputFiles({ name: "brought.arrow", mimeType: "application/octet-stream", buffer: data });
+  await page.getByLabel("Table to upload").setInputFiles({ name: "brought.arrow", mimeType: "application/octet-stream", buffer: data });
   await expect(page.getByRole("table", { name: "Table brought.arrow" })).toBeVisible();
-  await page.getByLabel("Table to bring").setInputFiles({ name: "brought.arrow", mimeType: "application/octet-stream", buffer: data });
+  await page.getByLabel("Table to upload").setInputFiles({ name: "brought.arrow", mimeType: "application/octet-stream", buffer: data });
   await expect(page.getByRole("alert")).toContainText("already");
-  await page.getByLabel("Table to bring").setInputFiles({ name: "none.arrow", mimeType: "application/octet-stream", buffer: Buffer.from("no table") });
+  const large = path.join(p.dir, "..", `${path.basename(p.dir)}-large.arrow`); // above the size of other bodies
+  fs.writeFileSync(large, Buffer.alloc(20 << 20, "no table "));
+  await page.getByLabel("Table to upload").setInputFiles(large);
+  await expect(page.getByRole("alert")).toContainText("large.arrow");
+  fs.rmSync(large);
+  await page.getByLabel("Table to upload").setInputFiles({ name: "none.arrow", mimeType: "application/octet-stream", buffer: Buffer.from("no table") });
   await expect(page.getByRole("alert")).toContainText("none.arrow");
   await page.getByRole("button", { name: "Remove brought.arrow" }).click();
   await expect(page.getByRole("link", { name: "brought.arrow" })).toHaveCount(0);
@@ -170,7 +175,7 @@ test("branch from any message, and ask a question otherwise", async ({ chrome })
   await expect(page.getByLabel("From the session that this one left")).toContainText("Let me look first.");
   await expect(page.getByText("It is done.")).toHaveCount(0);
   await page.goto(session);
-  await page.getByRole("button", { name: "Ask otherwise" }).click();
+  await page.getByRole("button", { name: "Edit and ask again" }).click();
   await expect(page).toHaveURL(`${p.url}/`);
   await expect(page.getByLabel("Question")).toHaveValue("The first question.");
   expect(wrong).toEqual([]);

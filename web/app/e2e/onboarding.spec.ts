@@ -19,25 +19,25 @@ test.afterAll(async () => {
 test("UX-10 a key is asked for where there is no model, kept outside of the project, and removed", async ({ chrome }) => {
   const { page, wrong } = await visit(chrome, p);
   const first = page.getByRole("region", { name: "A first model" });
-  await expect(first).toContainText("There is no model yet");
+  await expect(first).toContainText("Connect a model");
   await expect(first.getByText("Looking for Ollama")).toHaveCount(0);
   expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
   await first.getByLabel("Provider").selectOption("OpenAI");
   await first.getByLabel("API key").fill("sk-wrong key");
-  await first.getByRole("button", { name: "Keep the key" }).click();
+  await first.getByRole("button", { name: "Save the key" }).click();
   await expect(first.getByRole("alert")).toContainText("this is no key of openai");
   await first.getByLabel("API key").fill("sk-e2e-1");
-  await first.getByRole("button", { name: "Keep the key" }).click();
+  await first.getByRole("button", { name: "Save the key" }).click();
   await expect(first).toHaveCount(0); // there is a model now
   expect(p.read("tenon.yaml")).toBe("# ours\nversion: 1\n");
   expect(p.run("models", "list", "--no-probe")).toContain("openai/gpt-5");
 
   await page.goto(`${p.url}/settings`);
-  const keys = page.locator("section", { hasText: "Keys of providers" });
+  const keys = page.locator("section", { hasText: "Provider keys" });
   await expect(keys).toContainText("in place of OPENAI_API_KEY");
   expect(await page.content()).not.toContain("sk-e2e-1");
   await keys.getByRole("button", { name: "Remove the key of openai" }).click();
-  await expect(keys).toContainText("tenon keeps none");
+  await expect(keys).toContainText("No key is saved");
   expect(p.run("models", "list", "--no-probe")).not.toContain("openai");
   expect(wrong).toEqual([]);
 });

@@ -40,7 +40,7 @@ for (const width of [1440, 400]) {
     test(`UX-10 servers of the registry pass axe at ${width} px, ${theme}`, async ({ chrome }) => {
       const { page } = await visit(chrome, p, "/servers", { width, height: 900 });
       await page.evaluate((t) => { document.documentElement.dataset.theme = t; }, theme);
-      await page.getByRole("button", { name: "Add a server" }).click();
+      await page.getByRole("button", { name: "Add a server" }).first().click();
       await page.getByRole("tab", { name: "Registry" }).click();
       await expect(page.getByRole("list", { name: "Servers of the registry" }).getByRole("listitem")).toHaveCount(2);
       expect((await new AxeBuilder({ page }).analyze()).violations.map((v) => `${v.id}: ${v.nodes[0]?.html}`)).toEqual([]);
@@ -53,7 +53,7 @@ for (const width of [1440, 400]) {
 
 test("UX-10 a server of the registry is chosen, its form is filled in, and it waits for the owner in the terminal", async ({ chrome }) => {
   const { page, wrong } = await visit(chrome, p, "/servers");
-  await page.getByRole("button", { name: "Add a server" }).click();
+  await page.getByRole("button", { name: "Add a server" }).first().click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("tab", { name: "Registry" }).click();
   const list = dialog.getByRole("list", { name: "Servers of the registry" });
@@ -89,7 +89,7 @@ test("UX-10 a server of the registry is chosen, its form is filled in, and it wa
   await expect(dialog).toHaveCount(0);
   expect(p.read("tenon.yaml")).toContain("registry_name: io.example/files");
 
-  await page.getByRole("button", { name: "Add a server" }).click();
+  await page.getByRole("button", { name: "Add a server" }).first().click();
   await dialog.getByRole("tab", { name: "Registry" }).click();
   await expect(list).toContainText("configured as files");
   expect(wrong).toEqual([]);

@@ -103,10 +103,14 @@ export type StartRequest = {
   tool_column?: string | null;
   /** allows beforehand what would ask; the value is who the journal names */
   yes?: string | null;
-  /** that belong to the question: pictures, PDF documents, sounds, texts */
+  /** that belong to the question: pictures, PDF documents, sounds, videos, texts */
   files?: {
-    name: string;
-    data: string;
+    name?: string;
+    data?: string;
+    /** in place of data: an address (https, gs, s3), or file-id: and the id of a file at the provider */
+    uri?: string;
+    /** of the file at the uri; otherwise the end of the uri tells it */
+    mime_type?: string;
   }[] | null;
   /** of servers, that belong to the question */
   resources?: ReadRequest[] | null;
@@ -364,6 +368,13 @@ export type Approval = {
     /** digest of the tool's definition */
     definition?: string;
   };
+  /** the MCP server that the model's provider calls */
+  connector?: {
+    name: string;
+    /** address of the server, without secrets, or the provider's id of it */
+    url?: string;
+    tool: string;
+  };
   /** a condition that the call fulfils, for a narrower permanent approval */
   narrower?: {
     /** CEL over args */
@@ -376,9 +387,11 @@ export type Approval = {
 };
 
 export type Grant = {
-  /** such as gr_4k7w2m9x */
+  /** such as gr_4k7w2m9x; gs_8m2c5t1h of an approval for a session */
   id: string;
   principal: string;
+  /** if set, the approval is only for this session */
+  session?: string;
   /** the server's name when the grant was given */
   server: string;
   /** the server's identity, such as project:github */
@@ -652,6 +665,12 @@ export type Stat = {
   bytes: number;
   input_tokens: number;
   output_tokens: number;
+  /** of the input: read from the cache of a provider */
+  cache_read_tokens: number;
+  /** of the input: written to the cache of a provider */
+  cache_write_tokens: number;
+  /** dollars that the cache saved at today's prices; negative if writing cost more */
+  saved: number;
   /** US dollars, as far as prices are known */
   cost: number;
 };
@@ -914,6 +933,58 @@ export type Edited = {
   before: string;
   after: string;
   written: boolean;
+  /** all files, if the change writes more than one */
+  files?: FileChange[];
+};
+
+export type WorkflowText = {
+  file: string;
+  /** of the file */
+  digest: string;
+  text: string;
+};
+
+export type WorkflowTextRequest = {
+  text: string;
+  /** of the file that the change is meant for; empty with add */
+  digest?: string;
+  /** make the file NAME.yaml and an entry of tools */
+  add?: boolean;
+  dry_run?: boolean;
+};
+
+export type DraftRequest = {
+  /** the workflow whose file is edited; empty for a new one */
+  name?: string;
+  text: string;
+  changes?: DraftChange[];
+};
+
+export type DraftChange = {
+  /** keys, and positions in lists from 0 */
+  path: unknown[];
+  /** null removes the value */
+  value: unknown;
+};
+
+export type DraftResponse = {
+  /** with the changes; only the bytes of changed values differ */
+  text: string;
+  /** the text as an object; null if it cannot be read */
+  value: unknown;
+  mistakes: DraftMistake[];
+  graph?: WorkflowGraph;
+};
+
+export type DraftMistake = {
+  file: string;
+  /** from 1 */
+  line: number;
+  /** from 1 */
+  column: number;
+  path?: string;
+  message: string;
+  hint?: string;
 };
 
 export type AcceptRequest = {

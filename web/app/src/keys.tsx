@@ -8,7 +8,7 @@ const keys: [string, string][] = [
   ["Ctrl K", "go to a page, server, tool or session"],
   ["/", "in the chat: the prompts of the servers"],
   ["Enter", "send the question"],
-  ["Shift Enter", "a new line in the question"],
+  ["Shift+Enter", "a new line in the question"],
   ["j, k", "the next and previous approval"],
   ["a, d", "allow and deny the approval"],
   ["Escape", "close a dialog"],

@@ -12,6 +12,9 @@ const titles: Record<string, string> = { anthropic: "Anthropic", openai: "OpenAI
 
 const useProviders = () => useQuery({ queryKey: ["models", "providers"], queryFn: () => get<Page<ProviderInfo>>(url) });
 
+/** The questions that the built-in script answers; see model/script/demo.yaml. */
+const demoQuestions = ["What is the weather in London?", "And in Paris?", "Count one up."];
+
 interface Tested {
   ok?: boolean;
   error?: { message: string };
@@ -30,7 +33,7 @@ function KeyForm({ providers, onKept }: { providers: ProviderInfo[]; onKept?: ()
   const save = async () => {
     setError(undefined);
     setTest(undefined);
-    setBusy("keeping the key…");
+    setBusy("saving the key…");
     try {
       await request("PUT", `${url}/${encodeURIComponent(chosen.name)}/key`, { key: key.trim() });
       setKey("");
@@ -54,12 +57,12 @@ function KeyForm({ providers, onKept }: { providers: ProviderInfo[]; onKept?: ()
         <Labelled label="Provider">{(id) => <select id={id} className={field} value={chosen.name} onChange={(e) => { setName(e.target.value); setTest(undefined); }}>{providers.map((p) => <option key={p.name} value={p.name}>{titles[p.name] ?? p.name}</option>)}</select>}</Labelled>
         <div className="min-w-52 flex-1"><Labelled label="API key">{(id) => <input id={id} type="password" autoComplete="off" spellCheck={false} className={`${field} font-mono`} value={key} onChange={(e) => setKey(e.target.value)} />}</Labelled></div>
       </div>
-      <p className="text-xs text-dim">It is kept encrypted in your state folder, never in the project, and used where {chosen.variable} is not set.</p>
+      <p className="text-xs text-dim">It is stored encrypted in your state folder, never in the project. {chosen.variable} in the environment has precedence.</p>
       {error !== undefined && <ErrorBox error={error} />}
-      {test?.error && <p role="alert" className="rounded bg-bad-ground px-2 py-1 text-sm break-words text-bad">The key is kept, but {visible(chosen.model ?? "")} does not answer: {visible(test.error.message)}</p>}
+      {test?.error && <p role="alert" className="rounded bg-bad-ground px-2 py-1 text-sm break-words text-bad">The key is saved, but {visible(chosen.model ?? "")} does not answer: {visible(test.error.message)}</p>}
       {test?.ok && <p role="status" className="text-sm text-ok">✓ {visible(chosen.model ?? "")} answers in {millis(test.duration_ms)}.</p>}
       <div className="flex items-center gap-2">
-        <Button type="submit" tone="primary" disabled={!key.trim() || !!busy}>Keep the key</Button>
+        <Button type="submit" tone="primary" disabled={!key.trim() || !!busy}>Save the key</Button>
         {busy && <span role="status" className="flex items-center gap-2 text-sm text-dim"><Spinner /> {busy}</span>}
       </div>
     </form>
@@ -73,11 +76,11 @@ export function Keys() {
   const [adding, setAdding] = useState(false);
   const kept = list.data?.items.filter((p) => p.kept) ?? [];
   return (
-    <Panel title="Keys of providers" actions={<Button onClick={() => setAdding(!adding)}>{adding ? "Close" : "Add a key"}</Button>}>
+    <Panel title="Provider keys" actions={<Button onClick={() => setAdding(!adding)}>{adding ? "Close" : "Add a key"}</Button>}>
       {list.isError && <ErrorBox error={list.error} />}
       {error !== undefined && <ErrorBox error={error} />}
       {adding && <div className="border-b border-line p-3"><KeyForm providers={list.data?.items ?? []} onKept={() => setAdding(false)} /></div>}
-      {kept.length === 0 && <p className="p-3 text-sm text-dim">tenon keeps none. Variables such as OPENAI_API_KEY work without this.</p>}
+      {kept.length === 0 && <p className="p-3 text-sm text-dim">No key is saved. Variables such as OPENAI_API_KEY work, too.</p>}
       <ul className="divide-y divide-line">
         {kept.map((p) => (
           <li key={p.name} className="flex flex-wrap items-center gap-2 px-3 py-1.5 text-sm">
@@ -99,15 +102,15 @@ export function FirstModel() {
   const found = local.data?.items.filter((m) => m.from === "local") ?? [];
   return (
     <section aria-label="A first model" className="mx-auto mt-6 flex max-w-xl flex-col gap-4 rounded-lg border border-line bg-panel p-4 text-left text-sm text-ink">
-      <h2 className="text-base font-semibold">There is no model yet</h2>
-      <div><h3 className="mb-2 font-medium">A provider</h3><KeyForm providers={providers.data?.items.filter((p) => p.model) ?? []} /></div>
+      <h2 className="text-base font-semibold">Connect a model</h2>
+      <div><h3 className="mb-2 font-medium">With an API key</h3><KeyForm providers={providers.data?.items.filter((p) => p.model) ?? []} /></div>
       <div className="border-t border-line pt-3">
-        <h3 className="mb-1 font-medium">A model on this machine</h3>
+        <h3 className="mb-1 font-medium">On this machine</h3>
         {local.isLoading && <p className="flex items-center gap-2 text-dim"><Spinner /> Looking for Ollama, LM Studio, llama.cpp and vLLM…</p>}
         {local.data && found.length === 0 && <p className="text-dim">None was found. Start <a className="text-accent underline" href="https://ollama.com" target="_blank" rel="noopener noreferrer">Ollama</a> or LM Studio, and <button type="button" className="text-accent underline" onClick={() => void local.refetch()}>look again</button>.</p>}
         <ul className="flex flex-col gap-1">{found.map((m) => <li key={m.name} className="flex flex-wrap items-center gap-2"><Badge tone="ok">found</Badge><span className="font-mono text-xs">{visible(m.name)}</span><To className="text-accent underline" to={`/?model=${encodeURIComponent(m.name)}`}>Use it</To></li>)}</ul>
       </div>
-      <div className="border-t border-line pt-3"><h3 className="mb-1 font-medium">The demo</h3><p className="text-dim">A script that knows three questions and costs nothing. <To className="text-accent underline" to="/?model=demo">Try it</To></p></div>
+      <div className="border-t border-line pt-3"><h3 className="mb-1 font-medium">Without a model</h3><p className="text-dim">A built-in script answers three questions with tools of the demo server: {demoQuestions.map((q) => `“${q}”`).join(", ")}. <To className="text-accent underline" to="/?model=demo">Try it</To></p></div>
     </section>
   );
 }

@@ -25,7 +25,7 @@ export function RunView({ run, onFork, onAsk, onAgain }: { run: Run; onFork?: (a
     <section aria-label={`Question: ${visible(v.question.slice(0, 80))}`} data-run={run.id} className="flex flex-col gap-2.5">
       <div className="flex flex-col gap-0.5">
         <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p></Bubble>
-        {onAsk && v.ended && <Button tone="quiet" className="self-end px-1! py-0 text-xs" onClick={() => onAsk(v.question)}>Ask otherwise</Button>}
+        {onAsk && v.ended && <Button tone="quiet" className="self-end px-1! py-0 text-xs" onClick={() => onAsk(v.question)}>Edit and ask again</Button>}
       </div>
       <Steps count={rows.length} what="step" render={(i) => <RowView row={rows[i]!} run={run.id} onFork={v.ended ? onFork : undefined} />} />
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}

@@ -64,7 +64,7 @@ function lacking(args: Argument[], entry: Entry): string[] {
 function Lacking({ args, entry }: { args: Argument[]; entry: Entry }) {
   const names = lacking(args, entry);
   if (names.length === 0) return null;
-  return <p role="status" className="mt-2 text-xs text-warn">The server has no argument {names.map((n) => `'${visible(n)}'`).join(", ")}: the tool is left out until its name is corrected. The server has {entry.server_arguments.map((s) => visible(s.name)).join(", ")}.</p>;
+  return <p role="status" className="mt-2 text-xs text-warn">The server has no argument {names.map((n) => `'${visible(n)}'`).join(", ")}, so models do not see {names.length === 1 ? "it" : "them"}. The server has {entry.server_arguments.map((s) => visible(s.name)).join(", ")}.</p>;
 }
 
 function ArgumentTable({ args }: { args: Argument[] }) {

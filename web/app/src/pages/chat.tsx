@@ -276,7 +276,7 @@ function Welcome() {
   const owner = useMe().data?.owner;
   return (
     <div className="py-10 text-center text-dim">
-      <p className="text-lg text-ink">What shall be done?</p>
+      <p className="text-lg text-ink">What do you want to do?</p>
       <p className="mt-1">Tool calls that may change something ask you first. Every step is kept: see <To to="/runs">Runs</To>.</p>
       <p className="mt-1">Type <code className="font-mono">/</code> for the prompts that your servers offer.</p>
       {owner && <FirstModel />}
@@ -357,7 +357,7 @@ function Composer({ session, run, working, onAsk }: { session: string; run?: Run
         <SlashMenu prompts={prompts} onText={(t) => { setText(t); box.current?.focus(); }} />
         {!working && <Attachments value={attached} onChange={setAttached} />}
         <form className="flex items-end gap-2" onSubmit={(e) => { e.preventDefault(); void send(); }}>
-          <textarea ref={box} rows={1} autoFocus aria-label={working ? "Tell the agent something while it works" : "Question"} placeholder={working ? "Tell it something while it works" : "Ask; Shift Enter for a new line"}
+          <textarea ref={box} rows={1} autoFocus aria-label={working ? "Tell the agent something while it works" : "Question"} placeholder={working ? "Tell it something while it works" : "Ask something; Shift+Enter adds a line"}
             className={`${field} max-h-60 resize-none py-2`} value={text} onChange={(e) => setText(e.target.value)}
             onPaste={(e) => {
               if (working || e.clipboardData.files.length === 0) return;
@@ -377,7 +377,7 @@ function Composer({ session, run, working, onAsk }: { session: string; run?: Run
           <div className="mt-1.5 flex flex-wrap gap-2 text-xs text-dim">
             <label className="flex items-center gap-1"><span aria-hidden>Agent</span>
               <select aria-label="Agent" className={`${field} w-auto! py-0.5 text-xs`} value={agent} onChange={(e) => setAgent(e.target.value)}>
-                <option value="">{session ? "as before" : "the default one"}</option>
+                <option value="">{session ? "as before" : "default"}</option>
                 {agents.map((a) => <option key={a.name} value={a.name} title={visible(a.description ?? "")}>{visible(a.name)}</option>)}
               </select>
             </label>

@@ -1,7 +1,7 @@
 // The resources of servers, and the templates that make more of them: read, previewed, attached to a question.
 
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { get, post, type Page } from "../api";
 import { nothing } from "../attach";
 import { Block, isDrawn } from "../callcard";
@@ -63,6 +63,9 @@ function Detail({ resource: r }: { resource: Resource }) {
       setBusy(false);
     }
   };
+  // A resource without blanks is read when it is chosen: that is what one chooses it for.
+  const begin = useRef(fetchIt);
+  useEffect(() => { if (r.uri) void begin.current(); }, [r.uri]);
   const attach = () => {
     keepDraft("", { text: "", attached: { ...nothing, resources: [{ server: r.server, uri, name: r.name }] } });
     go("/");

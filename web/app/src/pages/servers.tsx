@@ -25,7 +25,7 @@ export default function Servers({ name }: { name: string }) {
         {owner && !name && <Button className="ml-auto" onClick={() => setAdding(true)}>Add a server</Button>}
       </header>
       {list.isError && <ErrorBox error={list.error} retry={() => void list.refetch()} />}
-      {list.data && shown.length === 0 && <Empty>{name ? `There is no server ${name}.` : <>No server is configured yet: <code className="font-mono">tenon servers add NAME -- COMMAND</code></>}</Empty>}
+      {list.data && shown.length === 0 && <Empty>{name ? `There is no server ${name}.` : owner ? <>No server is connected yet. <button type="button" className="text-accent underline" onClick={() => setAdding(true)}>Add a server</button>, or in a shell: <code className="font-mono">tenon servers add NAME -- COMMAND</code></> : "No server is connected yet."}</Empty>}
       <ul className="grid grid-cols-1 gap-3 md:grid-cols-2">
         {shown.map((s) => <li key={s.name} className={cx("min-w-0", name && "md:col-span-2")}><Card server={s} whole={!!name} stat={stats.data?.items.find((x) => x.name === s.name)} /></li>)}
       </ul>

@@ -62,7 +62,7 @@ function Grants() {
   const list = useQuery({ queryKey: ["approvals", "grants"], queryFn: () => get<Page<Grant>>("/api/v1/grants") });
   const [error, setError] = useState<unknown>();
   return (
-    <Panel title="Tools that are always allowed">
+    <Panel title="Tools that are allowed for later calls">
       {list.isError && <ErrorBox error={list.error} />}
       {error !== undefined && <ErrorBox error={error} />}
       {list.data?.items.length === 0 && <p className="p-3 text-sm text-dim">None.</p>}
@@ -83,6 +83,7 @@ function Grants() {
 /** Which calls a grant is for; "" for all. */
 function limits(g: Grant): string {
   const parts: string[] = [];
+  if (g.session) parts.push(`in session ${visible(g.session)}`);
   if (g.if) parts.push(`if ${visible(g.if)}`);
   if (g.uses) parts.push(`${Math.max(0, g.uses - (g.used ?? 0))} of ${g.uses} calls left`);
   if (g.expires) parts.push(`until ${new Date(g.expires).toLocaleString()}`);

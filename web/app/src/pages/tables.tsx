@@ -1,10 +1,10 @@
 // Tables: those in files, and those of runs, as grids.
 
 import { useQuery } from "@tanstack/react-query";
-import { useCallback, useRef, useState } from "react";
-import { Failure, get, post, request, headers, readFailure, type Page } from "../api";
-import { base64 } from "../attach";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { Failure, get, request, headers, readFailure, type Page } from "../api";
 import { useMe } from "../data";
+import { parse } from "../exact";
 import { Grid, type Read } from "../grid";
 import { go, usePlace } from "../router";
 import type { RunTable, TableFile, TablePage } from "../types";
@@ -26,26 +26,44 @@ export default function Tables() {
   );
 }
 
-const maxUpload = 11 << 20; // a request holds 16 MiB, and base64 is a third longer
+/** Sends a file as the body of a request. fetch reports no progress of a body, so this is an XMLHttpRequest. */
+function upload(f: File, onProgress: (share: number) => void, stop: AbortSignal): Promise<TableFile> {
+  return new Promise((resolve, reject) => {
+    const x = new XMLHttpRequest();
+    x.open("PUT", `/api/v1/tables?name=${encodeURIComponent(f.name)}`);
+    for (const [name, value] of Object.entries(headers({ "Content-Type": "application/octet-stream" }))) x.setRequestHeader(name, value);
+    x.upload.onprogress = (e) => onProgress(e.total ? e.loaded / e.total : 0);
+    x.onload = () => {
+      if (x.status === 201) resolve(parse(x.responseText) as TableFile);
+      else void readFailure(new Response(x.responseText, { status: x.status })).then(reject);
+    };
+    x.onerror = () => reject(new Failure(0, "unreachable", "The upload broke off. Is tenon serve running?"));
+    x.onabort = () => reject(new Failure(0, "cancelled", "The upload was stopped."));
+    stop.addEventListener("abort", () => x.abort());
+    x.send(f);
+  });
+}
 
 function Files({ chosen }: { chosen: string }) {
   const list = useQuery({ queryKey: ["tables"], queryFn: () => get<Page<TableFile>>("/api/v1/tables"), staleTime: 0 });
   const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
+  const [sent, setSent] = useState<number>(); // the share of an upload in progress
+  const stop = useRef<AbortController>(undefined);
   const input = useRef<HTMLInputElement>(null);
+  useEffect(() => () => stop.current?.abort(), []);
   const bring = async (f: File | undefined) => {
     if (!f) return;
     setError(undefined);
-    setBusy(true);
+    setSent(0);
+    stop.current = new AbortController();
     try {
-      if (f.size > maxUpload) throw new Failure(413, "too_large", `${f.name} has more than ${bytes(maxUpload)}. Put it into the folder of the project: it is found there.`);
-      const t = await post<TableFile>("/api/v1/tables", { name: f.name, data: await base64(f) });
+      const t = await upload(f, setSent, stop.current.signal);
       await list.refetch();
       go(`/tables?file=${encodeURIComponent(t.id)}`);
     } catch (e) {
       setError(e);
     } finally {
-      setBusy(false);
+      setSent(undefined);
       if (input.current) input.current.value = "";
     }
   };
@@ -63,18 +81,24 @@ function Files({ chosen }: { chosen: string }) {
   return (
     <Panel title="In files" actions={
       <>
-        <input ref={input} type="file" accept=".arrow,.arrows,.tooltable" aria-label="Table to bring" className="sr-only" tabIndex={-1} onChange={(e) => void bring(e.target.files?.[0])} />
-        <Button disabled={busy} onClick={() => input.current?.click()}>{busy ? "Reading…" : "Bring a table"}</Button>
+        <input ref={input} type="file" accept=".arrow,.arrows,.tooltable" aria-label="Table to upload" className="sr-only" tabIndex={-1} onChange={(e) => void bring(e.target.files?.[0])} />
+        {sent === undefined ? <Button onClick={() => input.current?.click()}>Upload a table</Button> : (
+          <>
+            <progress aria-label="Upload" className="w-32" max={1} value={sent} />
+            <span role="status" className="text-xs text-dim">{sent < 1 ? `${Math.floor(sent * 100)} %` : "checking…"}</span>
+            <Button onClick={() => stop.current?.abort()}>Stop</Button>
+          </>
+        )}
       </>
     }>
       {list.isError && <ErrorBox error={list.error} retry={() => void list.refetch()} />}
       {error !== undefined && <ErrorBox error={error} />}
-      {list.data && items.length === 0 && <Empty>There are no tables (.arrow, .arrows, .tooltable) in the project's folder, and none was brought.</Empty>}
+      {list.data && items.length === 0 && <Empty>There are no tables (.arrow, .arrows, .tooltable) in the project's folder, and none was uploaded.</Empty>}
       <ul aria-label="Tables" className="max-h-64 divide-y divide-line overflow-auto">
         {items.map((t) => (
           <li key={t.id} className={cx("flex flex-wrap items-center gap-x-3 px-3 py-1 text-sm", t.id === chosen && "bg-accent-ground")}>
             <To to={`/tables?file=${encodeURIComponent(t.id)}`} aria-current={t.id === chosen ? "page" : undefined} className="min-w-0 font-mono text-xs break-all text-ink hover:underline">{visible(t.name)}</To>
-            {t.source === "uploaded" && <Badge>brought</Badge>}
+            {t.source === "uploaded" && <Badge>uploaded</Badge>}
             <span className="ml-auto text-xs text-dim">{bytes(t.bytes)}</span><span className="text-xs text-dim"><Ago time={t.changed} /></span>
             {t.source === "uploaded" && <Button tone="quiet" aria-label={`Remove ${visible(t.name)}`} onClick={() => void remove(t.id)}>✕</Button>}
           </li>

@@ -7,9 +7,10 @@ import { useDeferredValue, useRef, useState } from "react";
 import { get, post } from "../api";
 import { ApprovalCard, Risk } from "../approval";
 import { CallProgress, Result } from "../callcard";
-import { useApprovals, useServers, useTools } from "../data";
+import { useApprovals, useMe, useServers, useTools } from "../data";
 import { parse } from "../exact";
 import { JsonInput, SchemaForm } from "../form";
+import { Frames } from "../frames";
 import { Lint, LintAll } from "../lint";
 import { useRun } from "../run";
 import { usePlace } from "../router";
@@ -215,18 +216,22 @@ function TryIt({ tool }: { tool: ToolDetail }) {
         </div>
       </form>
       {error !== undefined && <ErrorBox error={error} />}
-      {run && <Outcome run={run} />}
+      {run && <Outcome run={run} server={tool.server} />}
     </Panel>
   );
 }
 
-function Outcome({ run }: { run: Run }) {
+function Outcome({ run, server }: { run: Run; server: string }) {
+  const owner = useMe().data?.owner;
+  const connected = (useServers().data?.items ?? []).some((s) => s.name === server && s.transport !== "program");
+  const [wire, setWire] = useState(false);
   const { view } = useRun(run.id);
   const waiting = (useApprovals().data?.items ?? []).filter((a) => a.run === run.id);
   const call = view.items.find((i) => i.kind === "call");
   return (
     <div className="flex flex-col gap-2 border-t border-line p-3">
-      <p className="flex items-center gap-2 text-sm"><State state={call?.kind === "call" ? call.status : view.state} /><To to={path("runs", run.id)}>the call as a run</To></p>
+      <p className="flex items-center gap-2 text-sm"><State state={call?.kind === "call" ? call.status : view.state} /><To to={path("runs", run.id)}>the call as a run</To>{owner && connected && <Button tone="quiet" className="ml-auto" aria-expanded={wire} onClick={() => setWire(!wire)}>Protocol</Button>}</p>
+      {wire && <Frames server={server} />}
       {call?.kind === "call" && <CallProgress call={call} />}
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {call?.kind === "call" && call.result && <Result result={call.result} />}

@@ -1,7 +1,7 @@
 // Workflows: their graphs, a form to run each, and how far its last run has come.
 
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { Suspense, lazy, useMemo, useState } from "react";
 import { get, post, type Page } from "../api";
 import { ApprovalCard } from "../approval";
 import { base64 } from "../attach";
@@ -16,16 +16,22 @@ import type { Run, RunTable, TableFile, Workflow } from "../types";
 import { Ago, Badge, Button, Empty, ErrorBox, Labelled, Panel, State, To, cx, field, path, visible } from "../ui";
 import { RunTables } from "./tables";
 
+const FlowEdit = lazy(() => import("../flowedit"));
+const NewFlow = lazy(() => import("../flowedit").then((m) => ({ default: m.NewFlow })));
+
 export default function Workflows({ name }: { name: string }) {
   const list = useWorkflows();
   const items = list.data?.items ?? [];
+  const owner = useMe().data?.owner;
+  const { query } = usePlace();
+  const making = !name && query.has("new");
   const chosen = items.find((w) => w.tool === name);
   return (
     <div className="flex h-full min-h-0">
-      <div className={cx("min-h-0 w-full flex-col overflow-auto border-r border-line bg-panel md:flex md:w-64 md:shrink-0", name ? "hidden" : "flex")}>
-        <h1 className="px-3 py-2.5 text-lg font-semibold">Workflows</h1>
+      <div className={cx("min-h-0 w-full flex-col overflow-auto border-r border-line bg-panel md:flex md:w-64 md:shrink-0", name || making ? "hidden" : "flex")}>
+        <div className="flex items-center gap-2 px-3 py-2.5"><h1 className="text-lg font-semibold">Workflows</h1>{owner && <Button className="ml-auto" onClick={() => go("/workflows?new=1")}>New workflow</Button>}</div>
         {list.isError && <ErrorBox error={list.error} retry={() => void list.refetch()} />}
-        {list.data && items.length === 0 && <Empty>None is configured yet. A workflow is a tool: <code className="font-mono text-xs">tools: {"{report: {kind: workflow, path: report.yaml}}"}</code></Empty>}
+        {list.data && items.length === 0 && <Empty>There are none yet. A workflow is a tool made of steps: calls, queries, texts, agents, requests.</Empty>}
         <ul aria-label="List of workflows">
           {items.map((w) => (
             <li key={w.tool}>
@@ -37,15 +43,33 @@ export default function Workflows({ name }: { name: string }) {
           ))}
         </ul>
       </div>
-      <div className={cx("min-h-0 min-w-0 flex-1 overflow-auto", !name && "hidden md:block")}>
-        {!name ? <Empty>Choose a workflow.</Empty> : chosen ? <Detail key={name} workflow={chosen} /> : list.data && <Empty>There is no workflow {visible(name)}. <To to="/workflows">all workflows</To></Empty>}
+      <div className={cx("min-h-0 min-w-0 flex-1 overflow-auto", !name && !making && "hidden md:block")}>
+        {making ? <Making /> : !name ? <Empty>{items.length > 0 ? "Choose a workflow." : "Make one with “New workflow”: it begins with an example that works."}</Empty> : chosen ? <Detail key={name} workflow={chosen} /> : list.data && <Empty>There is no workflow {visible(name)}. <To to="/workflows">all workflows</To></Empty>}
       </div>
+    </div>
+  );
+}
+
+function Making() {
+  return (
+    <div className="mx-auto flex max-w-7xl flex-col gap-3 p-3 md:p-5">
+      <div className="md:hidden"><h1 className="sr-only">Workflows</h1><To to="/workflows">all workflows</To></div>
+      <h2 className="text-lg font-semibold">New workflow</h2>
+      <Suspense fallback={<Empty>Loading…</Empty>}><NewFlow /></Suspense>
     </div>
   );
 }
 
 function Detail({ workflow: w }: { workflow: Workflow }) {
   const { query } = usePlace();
+  const owner = useMe().data?.owner;
+  if (query.has("edit")) return (
+    <div className="mx-auto flex max-w-7xl flex-col gap-3 p-3 md:p-5">
+      <div className="md:hidden"><h1 className="sr-only">Workflows</h1><To to="/workflows">all workflows</To></div>
+      <h2 className="font-mono text-lg font-semibold break-all">{visible(w.tool ?? w.name)}</h2>
+      <Suspense fallback={<Empty>Loading…</Empty>}><FlowEdit name={w.tool!} /></Suspense>
+    </div>
+  );
   const run = query.get("run") ?? "";
   const steps = w.graph.nodes.filter((n) => !["input", "output", "message"].includes(n.kind)).length;
   return (
@@ -55,6 +79,7 @@ function Detail({ workflow: w }: { workflow: Workflow }) {
         <h2 className="font-mono text-lg font-semibold break-all">{visible(w.tool ?? w.name)}</h2>
         <Badge>{steps} {steps === 1 ? "step" : "steps"}</Badge>
         {w.tool && <span className="ml-auto text-sm"><To to={path("tools", w.tool)}>the tool that models see</To></span>}
+        {owner && w.tool && <Button onClick={() => go(`${path("workflows", w.tool!)}?edit=1`)}>Edit</Button>}
       </header>
       {w.description && <p className="text-sm whitespace-pre-wrap break-words">{visible(w.description)}</p>}
       {run ? <LiveRun key={run} run={run} workflow={w} /> : <Panel title="Graph"><FlowGraph graph={w.graph} /></Panel>}

@@ -1,8 +1,0 @@
-//go:build !windows && (!unix || solaris || aix)
-
-package main
-
-import "os"
-
-// flushInput does nothing: this system has no call for it.
-func flushInput(*os.File) {}

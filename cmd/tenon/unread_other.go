@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "io"
-
-// unreadInput reports false: what a pipe has is only known here by reading it.
-func unreadInput(io.Reader) bool { return false }

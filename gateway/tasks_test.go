@@ -1,0 +1,123 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/gateway"
+	"github.com/tenonhq/tenon/internal/rawjson"
+	"github.com/tenonhq/tenon/mcp"
+)
+
+// tasksDeclared are the capabilities of a client with the extension Tasks.
+const tasksDeclared = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+
+// modern sends a modern request to the gateway and returns its result, or its error.
+func (w *world) modern(t *testing.T, token, capabilities, method, name, params string) (result, failure string) {
+	t.Helper()
+	_, _, body := w.post(t, token, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s,"_meta":{`+
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s}}}`,
+		method, params, capabilities), "MCP-Protocol-Version", mcp.Modern, "Mcp-Method", method, "Mcp-Name", name)
+	return string(rawjson.Field([]byte(body), "result")), string(rawjson.Field([]byte(body), "error"))
+}
+
+// TestGW_21_ParkedCallIsATask holds that a call which waits for a person is a task for a client that declares tasks:
+// polling gives its state and then its result, for its principal only, also after a restart.
+func TestGW_21_ParkedCallIsATask(t *testing.T) {
+	member := func(object, key string) string { return rawjson.String(rawjson.Field([]byte(object), key)) }
+	u := serveUpstream(t, mcp.ServerConfig{})
+	w := open(t, upstreamConfig(u, ""), gateway.Config{})
+	begin := func(n int) string {
+		t.Helper()
+		r, failure := w.modern(t, annaToken, tasksDeclared, "tools/call", "write",
+			fmt.Sprintf(`"name":"write","arguments":{"n":%d}`, n))
+		if member(r, "resultType") != "task" || member(r, "status") != "working" ||
+			!strings.Contains(member(r, "statusMessage"), "tenon approvals allow") {
+			t.Fatalf("parked: %s %s", r, failure)
+		}
+		return member(r, "taskId")
+	}
+	get := func(token, capabilities, id string) (result, failure string) {
+		t.Helper()
+		return w.modern(t, token, capabilities, "tasks/get", id, fmt.Sprintf(`"taskId":%q`, id))
+	}
+	id := begin(1)
+	if again := begin(1); again != id {
+		t.Errorf("an equal call is task %s, want %s", again, id)
+	}
+	refused, denied, stopped := begin(2), begin(3), begin(4)
+
+	if r, _ := get(annaToken, tasksDeclared, id); member(r, "status") != "working" {
+		t.Errorf("before the decision: %s", r)
+	}
+	for name, c := range map[string]struct{ token, can, id, want string }{
+		"another principal": {ownToken, tasksDeclared, id, "Task not found"},
+		"not declared":      {annaToken, "{}", id, "-32021"},
+		"a prefix of an id": {annaToken, tasksDeclared, id[:len(id)-1], "Task not found"},
+		"no such task":      {annaToken, tasksDeclared, "run_x", "Task not found"},
+	} {
+		if r, failure := get(c.token, c.can, c.id); r != "" || !strings.Contains(failure, c.want) {
+			t.Errorf("%s: %s %s", name, r, failure)
+		}
+	}
+	w.decide(t, denied, tenon.Deny)
+	if r, failure := w.modern(t, annaToken, tasksDeclared, "tasks/cancel", stopped,
+		fmt.Sprintf(`"taskId":%q`, stopped)); member(r, "resultType") != "complete" {
+		t.Errorf("cancel: %s %s", r, failure)
+	}
+	until(t, "the cancellation", func() bool {
+		r, _ := get(annaToken, tasksDeclared, stopped)
+		return member(r, "status") == "cancelled"
+	})
+
+	w.stop()
+	w.start(t, upstreamConfig(u, ""), gateway.Config{})
+	w.decide(t, id, tenon.Allow)
+	var r string
+	until(t, "the result", func() bool {
+		r, _ = get(annaToken, tasksDeclared, id)
+		return member(r, "status") == "completed"
+	})
+	if got := string(rawjson.Field([]byte(r), "result")); got != `{"content":[{"type":"text","text":"written"}]}` {
+		t.Errorf("result %s", got)
+	}
+	if again, _ := get(annaToken, tasksDeclared, id); again != r {
+		t.Errorf("asked again: %s, want %s", again, r)
+	}
+	until(t, "the refusal", func() bool {
+		r, _ = get(annaToken, tasksDeclared, denied)
+		return member(r, "status") == "completed"
+	})
+	if !strings.Contains(r, "denied") {
+		t.Errorf("denied: %s", r)
+	}
+	if r, _ := get(annaToken, tasksDeclared, refused); member(r, "status") != "working" {
+		t.Errorf("nobody decided: %s", r)
+	}
+	if next := begin(1); next == id {
+		t.Errorf("an equal call after the result is the same task")
+	}
+	if n := u.writes.Load(); n != 1 {
+		t.Errorf("%d calls upstream, want 1", n)
+	}
+}
+
+// TestGW_21_TasksOfAClient polls a task with a whole client.
+func TestGW_21_TasksOfAClient(t *testing.T) {
+	u := serveUpstream(t, mcp.ServerConfig{})
+	w := open(t, upstreamConfig(u, ""), gateway.Config{})
+	c := w.client(t, mcp.Modern, annaToken, func(cfg *mcp.ClientConfig) { cfg.Tasks = true })
+	r, err := c.Call(t.Context(), tenon.Call{Tool: "write", Arguments: json.RawMessage(`{"n":1}`)})
+	if err != nil || r.Input == nil || !r.Input.Resume {
+		t.Fatalf("parked: %+v, %v", r, err)
+	}
+	w.decide(t, w.waiting(t, 1)[0].Run, tenon.Allow)
+	r, err = c.Call(t.Context(), tenon.Call{Tool: "write", Arguments: json.RawMessage(`{"n":1}`),
+		Input: &tenon.InputAnswer{State: r.Input.State}})
+	if err != nil || r.Text() != "written" || u.writes.Load() != 1 {
+		t.Errorf("%+v, %v after %d calls", r, err, u.writes.Load())
+	}
+}

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// SignInLink says what a link for a sign-in is for.
+type SignInLink struct {
+	Principal tenon.Principal // who may use it
+	Endpoint  string          // the entry of gateway.endpoints at which the call was made, or empty for all tools
+	Server    string          // where to sign in
+	Origin    string          // of the page, with the path of a proxy, without a slash at its end
+}
+
+// PresentToken returns the credentials of a request that was authenticated with an access token: the given ones, and
+// the token itself for each server whose caller_credentials.exchange is set. issuer is the verified issuer of the
+// token, as in its claim iss. The token is exchanged when the server is called, and never sent to it.
+func PresentToken(h *Host, c Credentials, token tenon.Secret, issuer string) Credentials {
+	out := c
+	for name := range h.connections() {
+		if _, there := c[name]; there || !h.config.Servers[name].CallerCredentials.Exchange {
+			continue
+		}
+		if out = maps.Clone(out); out == nil {
+			out = Credentials{}
+		}
+		out[name] = servers.Overlay{Subject: token, SubjectIssuer: issuer}
+	}
+	return out
+}
+
+// SignsInItself returns the server of a tool if the principal has to sign in there for itself, because its
+// caller_credentials.sign_in is set. It returns "" for every other tool.
+func SignsInItself(ctx context.Context, h *Host, who tenon.Principal, tool string) string {
+	snapshot, _, err := h.Tools().Snapshot(ctx)
+	if err != nil {
+		return ""
+	}
+	t, ok := snapshot.Lookup(tool)
+	if !ok || !h.signsIn(who, t.Server) {
+		return ""
+	}
+	return t.Server
+}
+
+// SignIn lets a principal sign in to a server, and keeps the tokens for this principal only. visit sends the browser of
+// the principal to an address and returns the query with which it came back to redirect. The caller has verified that
+// it is the browser of the principal. SignIn returns the authorization server. Errors: not_found, invalid (the server
+// wants no sign-in of the principal), auth_required, unreachable, protocol, store, cancelled.
+func SignIn(ctx context.Context, h *Host, who tenon.Principal, server, redirect string, visit servers.Visit) (
+	issuer string, err error) {
+	s := h.connections()[server]
+	switch {
+	case s == nil:
+		return "", tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'", tenon.Visible(server))
+	case !h.signsIn(who, server):
+		return "", tenon.Errorf(tenon.CodeInvalid, "server '%s' wants no sign-in of '%s'; "+
+			"servers.%s.caller_credentials.sign_in allows it", server, who, server)
+	}
+	return s.LoginAs(ctx, who, redirect, visit)
+}
+
+// signsIn reports whether a principal has to sign in to a server for itself.
+func (h *Host) signsIn(who tenon.Principal, server string) bool {
+	return who != "" && who != tenon.PrincipalLocal && h.config.Servers[server].CallerCredentials.SignIn
+}
+
+// accountAt returns the overlay with a principal's own sign-in at a server. Errors: auth_required (it has none).
+func (h *Host) accountAt(ctx context.Context, who tenon.Principal, server string) (servers.Overlay, error) {
+	var none servers.Overlay
+	s := h.connections()[server]
+	if s == nil {
+		return none, nil
+	}
+	has, err := s.HasAccount(ctx, who)
+	if err != nil && tenon.ErrorCode(err) != tenon.CodeAuth { // an unreadable sign-in is replaced by a new one
+		return none, fmt.Errorf("the sign-in of '%s' to server '%s': %w", who, server, err)
+	}
+	if !has || err != nil {
+		return none, tenon.Errorf(tenon.CodeAuth, "'%s' has not signed in to server '%s' yet; the first call of an "+
+			"MCP client through the gateway shows the address", who, server)
+	}
+	return servers.Overlay{Owner: string(who), Account: string(who)}, nil
+}
+
+// exchanged returns the overlay of a request with its token exchanged. Other overlays are returned as they are.
+func (h *Host) exchanged(ctx context.Context, who tenon.Principal, server string, o servers.Overlay) (servers.Overlay,
+	error) {
+	if s := h.connections()[server]; s != nil && !o.Subject.IsZero() {
+		// A reload that changes the audience keeps the connections, so the server itself may have an older one.
+		return s.Exchange(ctx, who, o, h.config.Servers[server].CallerCredentials.ExchangeAudience)
+	}
+	o.Owner = string(who)
+	return o, nil
+}

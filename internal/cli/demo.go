@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
+)
+
+const demoQuestion = "What is the weather in London?"
+
+// demoQuestions are the questions that the built-in script answers.
+var demoQuestions = []string{demoQuestion, "And in Paris?", "Count one up."}
+
+func newDemo(a *app) *cobra.Command {
+	var model string
+	cmd := &cobra.Command{
+		Use:   "demo [QUESTION]",
+		Short: "Run an agent with the tools of a real MCP server",
+		Long: "Starts tenon's own MCP server as a separate process, offers its tools to a model, and asks a\n" +
+			"question. It needs no setup. With ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or with an\n" +
+			"Ollama or llama.cpp server on this machine, that model answers any question. Without a model, a\n" +
+			"built-in script answers only its three questions.",
+		Example: "  tenon demo\n  tenon demo \"What is 17 plus 25?\"\n  tenon demo --model ollama/llama3.2",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := strings.TrimSpace(strings.Join(args, " "))
+			if text == "" {
+				text = demoQuestion
+			}
+			return a.demo(cmd.Context(), model, text)
+		},
+	}
+	cmd.Flags().StringVar(&model, "model", "", "`MODEL` that answers: provider/name, script:FILE, or demo for the "+
+		"built-in script (default: a detected model)")
+	return cmd
+}
+
+// connectDemo connects tenon's own server where nothing is configured, for the built-in script, which
+// answers none of its questions without tools. The server offers only tools that people try; the others are for tests.
+func (a *app) connectDemo(cfg *config.Config, o opening) {
+	if cfg.Found || cfg.File != "" || a.config != "" || len(cfg.Servers) > 0 || o.adhoc.given() || o.replay != "" {
+		return
+	}
+	exe, err := executable()
+	if err != nil {
+		return // the script says that it has no tools
+	}
+	server := servers.Config{Command: exe, Args: []string{"testserver", "--stdio"},
+		Description: "A small server that is built into tenon, for a first try",
+		Include:     []string{"add", "counter", "get_weather", "greet"}}
+	cfg.Servers = map[string]servers.Config{"demo": server.WithDefaults()}
+	cfg.Policy.Pins.Changed = policy.PinsOff // as in demo
+}
+
+func (a *app) demo(ctx context.Context, model, text string) (err error) {
+	exe, err := executable()
+	if err != nil {
+		return err
+	}
+	if model == "" {
+		found, ok := host.DetectModel(ctx, a.lookupEnv, true)
+		model = found
+		if !ok {
+			model = host.DemoModel
+			a.note("no model key is set and no local model was found: a built-in script answers")
+		} else {
+			a.hint("model %s", found)
+		}
+	}
+	server := servers.Config{Command: exe, Args: []string{"testserver", "--stdio"}}
+	// Pins are off: this program is its own server, and with go run its path changes each time. A pin would refuse the
+	// second demo.
+	cfg := &config.Config{Servers: map[string]servers.Config{"demo": server.WithDefaults()},
+		Policy: policy.Config{Pins: policy.Pins{Changed: policy.PinsOff}}}
+	h, err := host.Open(ctx, host.Config{Config: cfg, Home: a.home, Model: model, LookupEnv: a.lookupEnv,
+		Version: version().Version, Logger: a.logger(cfg), ShortLived: true})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	a.hint("> %s", text)
+	_, err = a.question(ctx, h, host.Question{Text: text}, false)
+	return err
+}

@@ -1,0 +1,12 @@
+package cli
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// flushInput drops the input of a terminal that was typed and not read yet (tcflush with TCIFLUSH).
+func flushInput(f *os.File) {
+	_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // fails only if it is no terminal
+}

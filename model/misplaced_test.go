@@ -1,0 +1,44 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
+)
+
+// TestMisplaced: a wrong deployment, version of the API, model or region names the key to change.
+func TestMisplaced(t *testing.T) {
+	const azure = "https://r.openai.azure.com/openai"
+	for name, c := range map[string]struct {
+		wire   string
+		cfg    model.Config
+		status int
+		body   string
+		want   string
+	}{
+		"MD-10_deployment": {"chat", model.Config{Provider: "openai-compatible", BaseURL: azure + "/deployments/d?api-version=2025-01-01"}, 404,
+			`{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}`,
+			"correct the name of the deployment in models.NAME.base_url"},
+		"MD-10_deployment_as_model": {"chat", model.Config{Provider: "openai-compatible", BaseURL: azure + "/v1"}, 404,
+			`{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}`,
+			"set models.NAME.model to the name of a deployment"},
+		"MD-10_version": {"chat", model.Config{Provider: "openai-compatible", BaseURL: azure + "/deployments/d?api-version=2020-01-01"}, 400,
+			`{"error":{"code":"BadRequest","message":"API version not supported"}}`, "correct the query ?api-version= of models.NAME.base_url"},
+		"MD-10_not_Azure": {"gemini", model.Config{Provider: "gemini"}, 404,
+			`{"error":{"code":404,"message":"models/x is not found for API version v1beta","status":"NOT_FOUND"}}`, "check models.NAME.model and models.NAME.base_url"},
+		"MD-10_unknown_model": {"chat", model.Config{Provider: "groq"}, 404,
+			`{"error":{"code":"model_not_found","message":"The model x does not exist"}}`, "check models.NAME.model and models.NAME.base_url"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &provider{replies: []reply{{status: c.status, body: c.body}}}
+			none := 0
+			c.cfg.Model, c.cfg.APIKey, c.cfg.Retries = "x", tenon.NewSecret("k"), &none
+			_, err := generate(t.Context(), adapter(t, c.wire, c.cfg, p.env()), question)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q is not in %v", c.want, err)
+			}
+		})
+	}
+}
