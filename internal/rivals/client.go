@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,8 +44,15 @@ type got struct {
 // runClient connects the client of the official Go SDK to an MCP endpoint, and prints what it gets as JSON.
 func runClient(ctx context.Context, url string) (err error) {
 	var progress atomic.Int32
+	arrived := make(chan struct{}, 1)
 	client := mcp.NewClient(&mcp.Implementation{Name: "peer-go", Version: "1"}, &mcp.ClientOptions{
-		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { progress.Add(1) }})
+		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
+			progress.Add(1)
+			select {
+			case arrived <- struct{}{}:
+			default:
+			}
+		}})
 	s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url,
 		HTTPClient: &http.Client{Transport: authorized{}}}, nil)
 	if err != nil {
@@ -78,6 +86,11 @@ func runClient(ctx context.Context, url string) (err error) {
 	}
 	if g.Counted, _, err = call("count", map[string]any{"to": 3}); err != nil {
 		return err
+	}
+	// The SDK may deliver notifications after the result that followed them.
+	select {
+	case <-arrived:
+	case <-time.After(30 * time.Second):
 	}
 	g.Progress = progress.Load()
 	read, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "peer://note"})
