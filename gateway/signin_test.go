@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -283,11 +284,11 @@ func TestGW_11_CallDuringSignIn(t *testing.T) {
 	a := serveAccounts(t)
 	a.ExpiresIn = 1
 	w := openAccounts(t, a, "", "sign_in: true", "")
-	now := time.Now()
-	gateway.SetSignInTime(w.gate, func() time.Time { return now })
+	var later atomic.Int64
+	gateway.SetSignInTime(w.gate, func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
 	anna, hers := w.client(t, mcp.Modern, annaToken, visitsURLs), newBrowser(t)
 	first := linkOf(t, anna)
-	now = now.Add(6 * time.Minute)
+	later.Store(int64(6 * time.Minute))
 	second := linkOf(t, anna)
 	if first == second {
 		t.Fatal("there is no second link")
