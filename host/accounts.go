@@ -74,8 +74,8 @@ func SignOut(ctx context.Context, h *Host, who tenon.Principal, server string) (
 	case s == nil:
 		return false, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'", tenon.Visible(server))
 	case who == "" || who == tenon.PrincipalLocal:
-		return false, nil, tenon.Errorf(tenon.CodeInvalid, "'%s' has no sign-in of its own at server '%s'; the sign-in "+
-			"that all share is deleted with: tenon servers logout %s", tenon.PrincipalLocal, server, server)
+		return false, nil, tenon.Errorf(tenon.CodeInvalid, "'%s' has no separate sign-in at server '%s'; the "+
+			"sign-in that all share is deleted with: tenon servers logout %s", tenon.PrincipalLocal, server, server)
 	}
 	return s.LogoutAs(ctx, who)
 }

@@ -14,8 +14,9 @@ type LoginResponse struct {
 	URL string `json:"url"`
 }
 
-// LogoutRequest is the body of POST /api/v1/servers/{name}/logout. Principal is whose own sign-in is deleted. Without it
-// that is the caller's, and for the owner the sign-in that all share. Only the owner may name somebody else.
+// LogoutRequest is the body of POST /api/v1/servers/{name}/logout. Principal is whose own sign-in is deleted.
+// Without it that is the caller's, and for the owner the sign-in that all share. Only the owner may name somebody
+// else.
 type LogoutRequest struct {
 	Principal tenon.Principal `json:"principal,omitempty"`
 }

@@ -61,8 +61,8 @@ func (s *Server) LoginAs(ctx context.Context, who tenon.Principal, redirect stri
 	return issuer, nil
 }
 
-// LogoutAs revokes and deletes the sign-in of a principal. had reports whether there was one. untold is the error if the
-// tokens could not be revoked at the authorization server. Later calls of the principal need a new sign-in.
+// LogoutAs revokes and deletes the sign-in of a principal. had reports whether there was one. untold is the error if
+// the tokens could not be revoked at the authorization server. Later calls of the principal need a new sign-in.
 func (s *Server) LogoutAs(ctx context.Context, who tenon.Principal) (had bool, untold, err error) {
 	src, err := s.accountOf(ctx, who)
 	if err != nil {

@@ -99,7 +99,8 @@ func newServersLogout(a *app) *cobra.Command {
 			return a.write([]byte(safeLine(text) + "\n"))
 		},
 	}
-	cmd.Flags().StringVar(&who, "principal", "", "delete the own sign-in of the principal `NAME`, a client of the gateway")
+	cmd.Flags().StringVar(&who, "principal", "", "delete the own sign-in of the principal `NAME`, a client of the "+
+		"gateway")
 	return cmd
 }
 
