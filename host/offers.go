@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/record"
 	"github.com/tenonhq/tenon/servers"
@@ -58,6 +60,13 @@ func (h contextHandle) Resources(ctx context.Context, names ...string) ([]Server
 		return out, err
 	})
 }
+
+// ServerOffers are the prompts, resources and completions of one server.
+type ServerOffers = record.Offers
+
+// OffersOf returns what a server offers to a client of a surface. A cassette of the host records it, or answers for
+// the server. Errors: not_found.
+func OffersOf(h *Host, server string) (ServerOffers, error) { return h.offering(server) }
 
 // ofServers asks servers in parallel and keeps their order.
 func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(record.Offers, string) ([]T,
@@ -109,23 +118,47 @@ func (h contextHandle) FillPrompt(ctx context.Context, server, name string, args
 	return ReadPrompt(server, name, raw)
 }
 
-// ReadPrompt reads the result of prompts/get as [ServerContext.FillPrompt] returns it. Errors: protocol, too_large,
-// invalid (no model accepts the content).
-func ReadPrompt(server, name string, raw json.RawMessage) (Prompted, error) {
-	type message struct {
-		Role    string
-		Content tenon.Content
-	}
-	var r struct{ Messages []message }
+// promptMessage is a message of a prompt that a server filled in.
+type promptMessage struct {
+	Role    string
+	Content json.RawMessage
+}
+
+// promptMessages reads the messages of a result of prompts/get. The specification requires an array of objects, each
+// with an object as its content.
+func promptMessages(raw json.RawMessage) ([]promptMessage, error) {
+	var r struct{ Messages []promptMessage }
 	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, err
+	}
+	if r.Messages == nil {
+		return nil, errors.New("its member messages is missing or null, not an array")
+	}
+	for i, m := range r.Messages {
+		if !rawjson.IsObject(m.Content) {
+			return nil, fmt.Errorf("the content of message %d is not an object", i+1)
+		}
+	}
+	return r.Messages, nil
+}
+
+// ReadPrompt reads the result of prompts/get as [ServerContext.FillPrompt] returns it. A prompt with only media has no
+// text. Errors: protocol, too_large, invalid (no model accepts the content, or the prompt is empty).
+func ReadPrompt(server, name string, raw json.RawMessage) (Prompted, error) {
+	messages, err := promptMessages(raw)
+	if err != nil {
 		return Prompted{}, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' cannot be read: %w",
 			tenon.Visible(name), server, err)
 	}
-	several := slices.ContainsFunc(r.Messages, func(m message) bool { return m.Role != string(tenon.RoleUser) })
+	several := slices.ContainsFunc(messages, func(m promptMessage) bool { return m.Role != string(tenon.RoleUser) })
 	var out Prompted
 	var texts []string
-	for _, m := range r.Messages {
-		part, err := contentPart(m.Content)
+	for _, m := range messages {
+		var c tenon.Content
+		if err := c.UnmarshalJSON(m.Content); err != nil {
+			return Prompted{}, err
+		}
+		part, err := contentPart(c)
 		if err != nil {
 			return Prompted{}, tenon.Errorf(tenon.ErrorCode(err), "prompt '%s' of server '%s': %w",
 				tenon.Visible(name), server, err)
@@ -139,9 +172,8 @@ func ReadPrompt(server, name string, raw json.RawMessage) (Prompted, error) {
 		}
 		texts = append(texts, part.Text)
 	}
-	if out.Text = strings.Join(texts, "\n\n"); out.Text == "" {
-		return out, tenon.Errorf(tenon.CodeInvalid, "prompt '%s' of server '%s' has no text, which a question needs",
-			tenon.Visible(name), server)
+	if out.Text = strings.Join(texts, "\n\n"); out.Text == "" && len(out.Files) == 0 {
+		return out, tenon.Errorf(tenon.CodeInvalid, "prompt '%s' of server '%s' is empty", tenon.Visible(name), server)
 	}
 	return out, nil
 }

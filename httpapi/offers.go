@@ -40,13 +40,22 @@ func (c *call) usable(name string) (*servers.Server, error) {
 	return s, nil
 }
 
+// offersOf returns the prompts and resources of an enabled server.
+func (c *call) offersOf(name string) (host.ServerOffers, error) {
+	if _, err := c.usable(name); err != nil {
+		return nil, err
+	}
+	return host.OffersOf(c.h, name)
+}
+
 // askParallel is the largest number of concurrent requests to servers.
 const askParallel = 8
 
 // asked calls ask for a named server, or for all enabled servers in parallel. It joins the lists in the order of the
 // servers. If a server is named, its error is returned. Otherwise the error of a server becomes a problem in the
 // result.
-func asked[T any](c *call, name string, ask func(*servers.Server) ([]T, error)) (offers[T], error) {
+func asked[T any](c *call, name string, ask func(server string, from host.ServerOffers) ([]T, error)) (offers[T],
+	error) {
 	out := offers[T]{Items: []T{}}
 	list, err := c.in(name)
 	if err != nil {
@@ -60,7 +69,10 @@ func asked[T any](c *call, name string, ask func(*servers.Server) ([]T, error)) 
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			got[i], errs[i] = ask(s)
+			var from host.ServerOffers
+			if from, errs[i] = host.OffersOf(c.h, s.Status().Name); errs[i] == nil {
+				got[i], errs[i] = ask(s.Status().Name, from)
+			}
 		})
 	}
 	wg.Wait()
@@ -78,29 +90,29 @@ func asked[T any](c *call, name string, ask func(*servers.Server) ([]T, error)) 
 }
 
 func (c *call) promptsOf(name string) (offers[host.ServerPrompt], error) {
-	return asked(c, name, func(s *servers.Server) ([]host.ServerPrompt, error) {
-		list, err := s.Prompts(c.ctx())
+	return asked(c, name, func(server string, from host.ServerOffers) ([]host.ServerPrompt, error) {
+		list, err := from.Prompts(c.ctx())
 		out := make([]host.ServerPrompt, len(list))
 		for i, p := range list {
-			out[i] = host.ServerPrompt{Server: s.Status().Name, Prompt: p}
+			out[i] = host.ServerPrompt{Server: server, Prompt: p}
 		}
 		return out, err
 	})
 }
 
 func (c *call) resourcesOf(name string) (offers[host.ServerResource], error) {
-	return asked(c, name, func(s *servers.Server) ([]host.ServerResource, error) {
-		list, err := s.Resources(c.ctx())
+	return asked(c, name, func(server string, from host.ServerOffers) ([]host.ServerResource, error) {
+		list, err := from.Resources(c.ctx())
 		out := make([]host.ServerResource, len(list))
 		for i, r := range list {
-			out[i] = host.ServerResource{Server: s.Status().Name, Resource: r}
+			out[i] = host.ServerResource{Server: server, Resource: r}
 		}
 		return out, err
 	})
 }
 
 func (c *call) getPrompt(r PromptRequest) (json.RawMessage, error) {
-	s, err := c.usable(r.Server)
+	s, err := c.offersOf(r.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +128,7 @@ func (c *call) getPrompt(r PromptRequest) (json.RawMessage, error) {
 
 // completion returns values of an argument of a prompt or of a variable of a template.
 func (c *call) completion(r CompletionRequest) (found mcp.Completion, err error) {
-	s, err := c.usable(r.Server)
+	s, err := c.offersOf(r.Server)
 	switch {
 	case err != nil:
 		return found, err
@@ -134,7 +146,7 @@ func (c *call) completion(r CompletionRequest) (found mcp.Completion, err error)
 }
 
 func (c *call) readResource(r ReadRequest) ([]tenon.Content, error) {
-	s, err := c.usable(r.Server)
+	s, err := c.offersOf(r.Server)
 	if err != nil {
 		return nil, err
 	}

@@ -74,9 +74,9 @@ func offersOf(ctx context.Context, h *host.Host) offers {
 			return list, firstOf(err, problems)
 		},
 		values: func(server string, r servers.CompletionRequest) ([]string, error) {
-			s := h.Service().Connections()[server]
-			if s == nil {
-				return nil, nil
+			s, err := host.OffersOf(h, server)
+			if err != nil {
+				return nil, nil // there is no such server
 			}
 			found, err := s.Complete(ctx, r)
 			return found.Values, err

@@ -129,6 +129,10 @@ func newPromptsGet(a *app) *cobra.Command {
 				for _, f := range p.Files {
 					a.note("attached: %s", safeLine(f.MimeType))
 				}
+				if p.Text == "" {
+					a.hint("the prompt has no text; -o json shows its media")
+					return nil
+				}
 				return a.printText(p.Text)
 			})
 		},
@@ -279,7 +283,10 @@ func (a *app) chatPrompt(ctx context.Context, h *host.Host, text string) (p host
 			return p, true, err
 		}
 	}
-	p, err = h.Servers().Context().FillPrompt(ctx, server, fit[0].Name, values)
+	if p, err = h.Servers().Context().FillPrompt(ctx, server, fit[0].Name, values); err == nil && p.Text == "" {
+		err = tenon.Errorf(tenon.CodeInvalid, "prompt '%s' of server '%s' has no text, which a question needs; "+
+			"tenon prompts get shows what it has", tenon.Visible(fit[0].Name), server)
+	}
 	return p, true, err
 }
 

@@ -472,6 +472,17 @@ export type LoginResponse = {
   url: string;
 };
 
+export type LogoutRequest = {
+  principal?: string;
+};
+
+export type LogoutResponse = {
+  server: string;
+  principal?: string;
+  signed_in: boolean;
+  revoked: boolean;
+};
+
 export type Tool = {
   server: string;
   remote_name: string;
