@@ -10,7 +10,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -39,66 +38,12 @@ type ServerResource struct {
 	mcp.Resource
 }
 
-func (h contextHandle) Prompts(ctx context.Context, names ...string) ([]ServerPrompt, []Problem, error) {
-	return ofServers(ctx, h.Host, names, func(s record.Offers, name string) ([]ServerPrompt, error) {
-		list, err := s.Prompts(ctx)
-		out := make([]ServerPrompt, len(list))
-		for i, p := range list {
-			out[i] = ServerPrompt{name, p}
-		}
-		return out, err
-	})
-}
-
-func (h contextHandle) Resources(ctx context.Context, names ...string) ([]ServerResource, []Problem, error) {
-	return ofServers(ctx, h.Host, names, func(s record.Offers, name string) ([]ServerResource, error) {
-		list, err := s.Resources(ctx)
-		out := make([]ServerResource, len(list))
-		for i, r := range list {
-			out[i] = ServerResource{name, r}
-		}
-		return out, err
-	})
-}
-
 // ServerOffers are the prompts, resources and completions of one server.
 type ServerOffers = record.Offers
 
 // OffersOf returns what a server offers to a client of a surface. A cassette of the host records it, or answers for
 // the server. Errors: not_found.
 func OffersOf(h *Host, server string) (ServerOffers, error) { return h.offering(server) }
-
-// ofServers asks servers in parallel and keeps their order.
-func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(record.Offers, string) ([]T,
-	error)) ([]T, []Problem, error) {
-	if len(names) == 0 {
-		for name := range h.connections() {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-	}
-	all := make([]record.Offers, len(names))
-	for i, name := range names {
-		s, err := h.offering(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		all[i] = s
-	}
-	lists, errs := make([][]T, len(names)), make([]error, len(names))
-	var wg sync.WaitGroup
-	for i, s := range all {
-		wg.Go(func() { lists[i], errs[i] = ask(s, names[i]) })
-	}
-	wg.Wait()
-	var problems []Problem
-	for i, err := range errs {
-		if err != nil {
-			problems = append(problems, Problem{names[i], err})
-		}
-	}
-	return slices.Concat(lists...), problems, ctx.Err()
-}
 
 // Prompted is a prompt that a server filled in: a text for the model, and media such as pictures.
 type Prompted struct {
@@ -302,11 +247,7 @@ func MentionsIn(text string, isServer func(string) bool) []Mention {
 	return list
 }
 
-func (h contextHandle) Attached(ctx context.Context, text string) ([]tenon.Part, error) {
-	return ReadMentions(ctx, h, text)
-}
-
-// ReadMentions reads the resources that a text names. It is [ServerContext.Attached] of every ServerContext. Errors:
+// ReadMentions reads the resources that a text names. Errors:
 // invalid (too many), errors of [ServerContext.Attach].
 func ReadMentions(ctx context.Context, c ServerContext, text string) ([]tenon.Part, error) {
 	mentions, err := c.Mentions(ctx, text)

@@ -1,32 +1,15 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
-	"maps"
-	"slices"
-	"sync"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/servers"
 )
-
-// in returns the server with the name, or all enabled servers if name is empty.
-func (c *call) in(name string) ([]*servers.Server, error) {
-	if name != "" {
-		s, err := c.usable(name)
-		return []*servers.Server{s}, err
-	}
-	all := c.h.Service().Connections()
-	var list []*servers.Server
-	for _, n := range slices.Sorted(maps.Keys(all)) {
-		if all[n].Status().State != servers.StateDisabled {
-			list = append(list, all[n])
-		}
-	}
-	return list, nil
-}
 
 // usable returns an enabled server by its name.
 func (c *call) usable(name string) (*servers.Server, error) {
@@ -48,67 +31,73 @@ func (c *call) offersOf(name string) (host.ServerOffers, error) {
 	return host.OffersOf(c.h, name)
 }
 
-// askParallel is the largest number of concurrent requests to servers.
-const askParallel = 8
+// offers is a list of prompts or resources, and the servers that could not list theirs.
+type offers[T any] struct {
+	Items    []T             `json:"items"`
+	Listed   *time.Time      `json:"listed,omitempty"`   // when the oldest of the stored lists was made
+	Unlisted []string        `json:"unlisted,omitempty"` // servers that were not asked, and of which no list is known
+	Problems []ServerProblem `json:"problems,omitempty"`
+}
 
-// asked calls ask for a named server, or for all enabled servers in parallel. It joins the lists in the order of the
-// servers. If a server is named, its error is returned. Otherwise the error of a server becomes a problem in the
-// result.
-func asked[T any](c *call, name string, ask func(server string, from host.ServerOffers) ([]T, error)) (offers[T],
-	error) {
-	out := offers[T]{Items: []T{}}
-	list, err := c.in(name)
+// promptsOf lists the prompts of a server, or of all enabled servers if name is empty. from is the query parameter of
+// this name.
+func (c *call) promptsOf(name, from string) (offers[host.ServerPrompt], error) {
+	all := c.h.Servers().Context()
+	return listOffers(c, name, from, all.Prompts, all.Known().Prompts, all.Known().StoredPrompts)
+}
+
+// resourcesOf lists resources and templates in the way of promptsOf.
+func (c *call) resourcesOf(name, from string) (offers[host.ServerResource], error) {
+	all := c.h.Servers().Context()
+	return listOffers(c, name, from, all.Resources, all.Known().Resources, all.Known().StoredResources)
+}
+
+// The values of the query parameter from.
+const (
+	fromServers = "servers" // the default
+	fromKnown   = "known"
+	fromStored  = "stored"
+)
+
+// listOffers lists what a named server offers, or all enabled servers. If a server is named, its error is returned.
+// Otherwise the error of a server becomes a problem in the result.
+func listOffers[T any](c *call, name, from string,
+	ask func(context.Context, ...string) ([]T, []host.Problem, error),
+	known, stored func(context.Context, ...string) (host.Known[T], error)) (out offers[T], err error) {
+	var names []string
+	if name != "" {
+		if _, err := c.usable(name); err != nil {
+			return out, err
+		}
+		names = []string{name}
+	}
+	var k host.Known[T]
+	switch from {
+	case "", fromServers:
+		k.Items, k.Problems, err = ask(c.ctx(), names...)
+	case fromKnown:
+		k, err = known(c.ctx(), names...)
+	case fromStored:
+		k, err = stored(c.ctx(), names...)
+	default:
+		err = tenon.Errorf(tenon.CodeInvalid, "from=%s is unknown: write servers, known or stored",
+			tenon.Visible(from))
+	}
+	if err == nil && name != "" && len(k.Problems) > 0 {
+		err = k.Problems[0].Err
+	}
 	if err != nil {
 		return out, err
 	}
-	got := make([][]T, len(list))
-	errs := make([]error, len(list))
-	slots := make(chan struct{}, askParallel)
-	var wg sync.WaitGroup
-	for i, s := range list {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			var from host.ServerOffers
-			if from, errs[i] = host.OffersOf(c.h, s.Status().Name); errs[i] == nil {
-				got[i], errs[i] = ask(s.Status().Name, from)
-			}
-		})
+	out = offers[T]{Items: k.Items, Unlisted: k.Unlisted, Problems: c.problemsOf(k.Problems)}
+	if out.Items == nil {
+		out.Items = []T{}
 	}
-	wg.Wait()
-	for i, s := range list {
-		if errs[i] != nil && name != "" {
-			return out, errs[i]
-		}
-		if errs[i] != nil {
-			out.Problems = append(out.Problems, ServerProblem{s.Status().Name, tenon.ErrorCode(errs[i]),
-				c.advice(errs[i].Error())})
-		}
-		out.Items = append(out.Items, got[i]...)
+	if !k.Listed.IsZero() {
+		at := k.Listed.UTC()
+		out.Listed = &at
 	}
 	return out, nil
-}
-
-func (c *call) promptsOf(name string) (offers[host.ServerPrompt], error) {
-	return asked(c, name, func(server string, from host.ServerOffers) ([]host.ServerPrompt, error) {
-		list, err := from.Prompts(c.ctx())
-		out := make([]host.ServerPrompt, len(list))
-		for i, p := range list {
-			out[i] = host.ServerPrompt{Server: server, Prompt: p}
-		}
-		return out, err
-	})
-}
-
-func (c *call) resourcesOf(name string) (offers[host.ServerResource], error) {
-	return asked(c, name, func(server string, from host.ServerOffers) ([]host.ServerResource, error) {
-		list, err := from.Resources(c.ctx())
-		out := make([]host.ServerResource, len(list))
-		for i, r := range list {
-			out[i] = host.ServerResource{Server: server, Resource: r}
-		}
-		return out, err
-	})
 }
 
 func (c *call) getPrompt(r PromptRequest) (json.RawMessage, error) {
