@@ -4,6 +4,7 @@ import { defineConfig } from "@playwright/test";
 // the system's: TENON_CHROMIUM names it, else the usual places are looked at.
 export default defineConfig({
   testDir: "e2e",
+  globalSetup: "./e2e/build.ts",
   outputDir: "test-results",
   snapshotPathTemplate: "{testDir}/looks/{arg}{ext}",
   timeout: 600_000, // machines that build beside are slow

@@ -9,24 +9,16 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { type Browser, type Page, test as base, chromium, expect } from "@playwright/test";
 
-const root = path.resolve(import.meta.dirname, "../../..");
-
 function chromiumPath(): string {
   const found = [process.env.TENON_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((p) => p && fs.existsSync(p));
   if (!found) throw new Error("no Chromium: install the distribution's, or name one in TENON_CHROMIUM");
   return found;
 }
 
-let built: string | undefined;
-
-/** The program under test, built once: TENON_BIN names another one. */
+/** The program under test, which build.ts has built. */
 function program(): string {
-  if (process.env.TENON_BIN) return process.env.TENON_BIN;
-  if (!built) {
-    built = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "tenon-bin-")), "tenon");
-    execFileSync("go", ["build", "-o", built, "./cmd/tenon"], { cwd: root, stdio: "inherit" });
-  }
-  return built;
+  if (!process.env.TENON_BIN) throw new Error("no program: the Playwright configuration needs globalSetup e2e/build.ts");
+  return process.env.TENON_BIN;
 }
 
 // A port below those that the system gives to whoever asks for any: a server that is
