@@ -37,20 +37,8 @@ func TestUX6_KnownLists(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	home := t.TempDir()
-	start := func(names ...string) *host.Host {
-		entries := map[string]servers.Config{}
-		for _, name := range names {
-			entries[name] = servers.Config{URL: front.URL + to.Path + "?of=" + name, Transport: servers.TransportHTTP}
-		}
-		h, err := host.Open(t.Context(), host.Config{Home: home, Config: &config.Config{Servers: entries},
-			LookupEnv: func(string) (string, bool) { return "", false }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
-	}
 
-	h := start("old")
+	h := openWithServers(t, home, front.URL+to.Path, "old")
 	prompts, problems, err := h.Servers().Context().Prompts(t.Context())
 	if err != nil || problems != nil || len(prompts) == 0 {
 		t.Fatal(prompts, problems, err)
@@ -68,7 +56,7 @@ func TestUX6_KnownLists(t *testing.T) {
 	}
 
 	hangs.Store(true)
-	h = start("new", "old")
+	h = openWithServers(t, home, front.URL+to.Path, "new", "old")
 	defer func() { _ = h.Close() }()
 	known := h.Servers().Context().Known()
 	p, err := known.StoredPrompts(t.Context())
@@ -101,4 +89,19 @@ func TestUX6_KnownLists(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("a server that hangs has answered")
 	}
+}
+
+// openWithServers opens a host with servers at one address. Each has its name in the query.
+func openWithServers(t *testing.T, home, address string, names ...string) *host.Host {
+	t.Helper()
+	entries := map[string]servers.Config{}
+	for _, name := range names {
+		entries[name] = servers.Config{URL: address + "?of=" + name, Transport: servers.TransportHTTP}
+	}
+	h, err := host.Open(t.Context(), host.Config{Home: home, Config: &config.Config{Servers: entries},
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }

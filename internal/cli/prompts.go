@@ -24,8 +24,8 @@ func newPromptsList(a *app) *cobra.Command {
 	return offerList[host.ServerPrompt]{
 		cmd: cobra.Command{
 			Short: "List the prompts of the servers",
-			Long: "Lists the prompts of all servers, or of one: the command of each in tenon chat, its arguments, and\n" +
-				"its description. Required arguments are marked with *.\n\n",
+			Long: "Lists the prompts of all servers, or of one: the command of each in tenon chat, its arguments,\n" +
+				"and its description. Required arguments are marked with *.\n\n",
 			Example: "  tenon prompts list\n  tenon prompts list -- npx -y @modelcontextprotocol/server-everything",
 		},
 		known:  host.KnownContext.Prompts,

@@ -21,8 +21,8 @@ func newResourcesList(a *app) *cobra.Command {
 	return offerList[host.ServerResource]{
 		cmd: cobra.Command{
 			Short: "List the resources of the servers",
-			Long: "Lists the resources and resource templates of all servers, or of one: the name for use in a question\n" +
-				"(@SERVER:URI), the type, and the description.\n\n",
+			Long: "Lists the resources and resource templates of all servers, or of one: the name for use in a\n" +
+				"question (@SERVER:URI), the type, and the description.\n\n",
 			Example: "  tenon resources list\n  tenon resources list -- npx -y @modelcontextprotocol/server-everything",
 		},
 		known:  host.KnownContext.Resources,

@@ -43,10 +43,12 @@ func measureRelease(s *session) error {
 			"GOMODCACHE="+moduleCache(s))
 		var out, said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &said
-		if err := cmd.Run(); ctx.Err() != nil {
-			return fmt.Errorf("a cold build did not end within %v; measure when the machine does no other work: %w",
+		err := cmd.Run()
+		if ctx.Err() != nil {
+			return fmt.Errorf("a cold build did not end within %v; measure on a machine without other load: %w",
 				coldLimit, ctx.Err())
-		} else if err != nil {
+		}
+		if err != nil {
 			return fmt.Errorf("go run ./cmd/tenon demo: %w: %s", err, &said)
 		}
 		if out.Len() == 0 {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -33,7 +32,7 @@ type got struct {
 	Failed    bool     `json:"failed"`
 	Failure   string   `json:"failure"`
 	Counted   string   `json:"counted"`
-	Progress  int32    `json:"progress"`
+	Progress  int      `json:"progress"`
 	Resource  string   `json:"resource"`
 	Resources []string `json:"resources"`
 	Prompts   []string `json:"prompts"`
@@ -43,15 +42,10 @@ type got struct {
 
 // runClient connects the client of the official Go SDK to an MCP endpoint, and prints what it gets as JSON.
 func runClient(ctx context.Context, url string) (err error) {
-	var progress atomic.Int32
-	arrived := make(chan struct{}, 1)
+	progress := make(chan struct{}, 100)
 	client := mcp.NewClient(&mcp.Implementation{Name: "peer-go", Version: "1"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
-			progress.Add(1)
-			select {
-			case arrived <- struct{}{}:
-			default:
-			}
+			progress <- struct{}{}
 		}})
 	s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url,
 		HTTPClient: &http.Client{Transport: authorized{}}}, nil)
@@ -89,10 +83,10 @@ func runClient(ctx context.Context, url string) (err error) {
 	}
 	// The SDK may deliver notifications after the result that followed them.
 	select {
-	case <-arrived:
+	case <-progress:
+		g.Progress = 1 + len(progress)
 	case <-time.After(30 * time.Second):
 	}
-	g.Progress = progress.Load()
 	read, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "peer://note"})
 	if err != nil {
 		return err
