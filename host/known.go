@@ -141,15 +141,17 @@ func listOffers[T any](ctx context.Context, h *Host, kind offerKind[T], from ori
 	if h.cassette.recorder != nil || h.cassette.playsServers() {
 		from = fromServers
 	}
+	all := make([]*servers.Server, len(names))
+	for i, name := range names { // before any of them is asked
+		if all[i], err = h.server(name); err != nil {
+			return Known[T]{}, err
+		}
+	}
 	lists, errs := make([][]T, len(names)), make([]error, len(names))
 	slots := make(chan struct{}, askParallel)
 	var wg sync.WaitGroup
 	for i, name := range names {
-		s, err := h.server(name)
-		if err != nil {
-			wg.Wait()
-			return Known[T]{}, err
-		}
+		s := all[i]
 		var at time.Time
 		ok := false
 		switch from {
