@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
@@ -126,6 +127,9 @@ func connections(h *host.Host) map[string]*servers.Server {
 	return maps.Clone(s.Connections())
 }
 
+// listTime bounds the wait for the list of one server. Clients wait a minute at most for the lists of all.
+const listTime = 15 * time.Second
+
 // ask requests the prompts or the resources of the servers. A server that does not answer counts as a server without
 // any.
 func (d *door) ask(ctx context.Context, h *host.Host, prompts bool) (*offered, error) {
@@ -146,11 +150,13 @@ func (d *door) ask(ctx context.Context, h *host.Host, prompts bool) (*offered, e
 		work.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
+			bounded, stop := context.WithTimeout(ctx, listTime)
+			defer stop()
 			// the error is part of the server's status
 			if prompts {
-				one.prompts, _ = one.Prompts(ctx)
+				one.prompts, _ = one.Prompts(bounded)
 			} else {
-				one.resources, _ = one.Resources(ctx)
+				one.resources, _ = one.Resources(bounded)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/record"
 	"github.com/tenonhq/tenon/servers"
@@ -129,6 +130,10 @@ const (
 	fromStored                // no server is asked
 )
 
+// listTime bounds the time of one server, so that a server that hangs does not hold up the lists of others. A request
+// for one server has the time limit of the connection.
+const listTime = 15 * time.Second
+
 // askParallel is the largest number of servers that are asked for a list at the same time.
 const askParallel = 8
 
@@ -173,7 +178,17 @@ func listOffers[T any](ctx context.Context, h *Host, kind offerKind[T], from ori
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			lists[i], errs[i] = kind.ask(ctx, own, name)
+			if len(names) == 1 {
+				lists[i], errs[i] = kind.ask(ctx, own, name)
+				return
+			}
+			bounded, stop := context.WithTimeoutCause(ctx, listTime, tenon.Errorf(tenon.CodeTimeout,
+				"server '%s' did not list what it offers within %v; name it to wait longer", name, listTime))
+			defer stop()
+			lists[i], errs[i] = kind.ask(bounded, own, name)
+			if errs[i] != nil && ctx.Err() == nil && bounded.Err() != nil {
+				errs[i] = context.Cause(bounded)
+			}
 		})
 	}
 	wg.Wait()

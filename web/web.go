@@ -40,7 +40,7 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // pages are the first path elements of the workbench's pages.
 var pages = []string{"", "runs", "sessions", "approvals", "servers", "tools", "prompts", "resources", "workflows",
-	"tables", "stats", "doctor", "settings"}
+	"tables", "clients", "stats", "doctor", "settings"}
 
 // file is one built file. It is compressed at the first request that accepts compression.
 type file struct {

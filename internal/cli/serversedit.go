@@ -74,6 +74,9 @@ func newServersAdd(a *app) *cobra.Command {
 			"${TOKEN}'",
 		Args: args(1, -1, "the server's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.flagsOfCommand(cmd, args); err != nil {
+				return err
+			}
 			entry, err := e.entry(cmd, args)
 			if err == nil {
 				err = config.CheckName("server", args[0])
@@ -111,6 +114,21 @@ func (a *app) commandFlag(cmd *cobra.Command, err error) error {
 			cmd.CommandPath(), dashed(unknown), shellLine(withDashes(a.argv, got[0], got[1])))
 	}
 	return flagError(cmd, err)
+}
+
+// flagsOfCommand refuses flags after a command without --. Some have the name of a flag of tenon, so that tenon would
+// take them from the command.
+func (a *app) flagsOfCommand(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 || cmd.ArgsLenAtDash() >= 0 || strings.Contains(args[1], "://") {
+		return nil
+	}
+	line := withDashes(a.argv, args[0], args[1])
+	at := slices.Index(line, "--")
+	if !slices.ContainsFunc(line[at+2:], func(word string) bool { return len(word) > 1 && word[0] == '-' }) {
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "a flag follows '%s'; write -- before a command that has flags: %s (flags "+
+		"of tenon come before it)", tenon.Visible(args[1]), shellLine(line))
 }
 
 // withDashes returns a whole command line with -- before the word command, which follows the word name.
