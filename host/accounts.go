@@ -51,7 +51,7 @@ func SignsInItself(ctx context.Context, h *Host, who tenon.Principal, tool strin
 // SignIn lets a principal sign in to a server, and keeps the tokens for this principal only. visit sends the browser of
 // the principal to an address and returns the query with which it came back to redirect. The caller has verified that
 // it is the browser of the principal. SignIn returns the authorization server. Errors: not_found, invalid (the server
-// wants no sign-in of the principal), auth_required, unreachable, protocol, store, cancelled.
+// wants no sign-in of the principal; a replay), auth_required, unreachable, protocol, store, cancelled.
 func SignIn(ctx context.Context, h *Host, who tenon.Principal, server, redirect string, visit servers.Visit) (
 	issuer string, err error) {
 	s := h.connections()[server]
@@ -62,12 +62,15 @@ func SignIn(ctx context.Context, h *Host, who tenon.Principal, server, redirect 
 		return "", tenon.Errorf(tenon.CodeInvalid, "server '%s' wants no sign-in of '%s'; "+
 			"servers.%s.caller_credentials.sign_in allows it", server, who, server)
 	}
+	if err := h.cassette.reaches(server); err != nil {
+		return "", err
+	}
 	return s.LoginAs(ctx, who, redirect, visit)
 }
 
 // SignOut revokes and deletes the own sign-in of a principal at a server. had reports whether there was one. untold is
 // the error if the tokens could not be revoked at the authorization server; they are deleted anyway. Errors: not_found,
-// invalid (the server has no sign-in), store.
+// invalid (the server has no sign-in; a replay), store.
 func SignOut(ctx context.Context, h *Host, who tenon.Principal, server string) (had bool, untold, err error) {
 	s := h.connections()[server]
 	switch {
@@ -76,6 +79,9 @@ func SignOut(ctx context.Context, h *Host, who tenon.Principal, server string) (
 	case who == "" || who == tenon.PrincipalLocal:
 		return false, nil, tenon.Errorf(tenon.CodeInvalid, "'%s' has no separate sign-in at server '%s'; the "+
 			"sign-in that all share is deleted with: tenon servers logout %s", tenon.PrincipalLocal, server, server)
+	}
+	if err := h.cassette.reaches(server); err != nil {
+		return false, nil, err
 	}
 	return s.LogoutAs(ctx, who)
 }

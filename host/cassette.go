@@ -67,6 +67,14 @@ func (c cassette) transport() http.RoundTripper {
 // playsServers reports whether servers are replayed. Cassettes of older versions contain only models.
 func (c cassette) playsServers() bool { return c.player != nil && c.player.HoldsServers() }
 
+// reaches returns an error if a cassette answers for the servers, so that none may be contacted.
+func (c cassette) reaches(server string) error {
+	if !c.playsServers() {
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "a replay has no servers, so server '%s' is not contacted", server)
+}
+
 // toolset puts the cassette around a toolset.
 func (c cassette) toolset(name string, own tenon.Toolset) tenon.Toolset {
 	switch {

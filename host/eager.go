@@ -11,6 +11,9 @@ import (
 )
 
 func (h serviceHandle) Connect(ctx context.Context) {
+	if h.cassette.playsServers() {
+		return
+	}
 	var all []*servers.Server
 	for name, s := range h.connections() {
 		if h.config.Servers[name].Lifecycle == servers.LifecycleEager {

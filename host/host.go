@@ -270,9 +270,7 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 			return nil, tenon.Errorf(tenon.CodeConfig, "model '%s' is nil", tenon.Visible(name))
 		}
 	}
-	if before != nil {
-		h.cassette = before.cassette // a new recorder would remove its recordings
-	} else if err := h.openCassette(); err != nil {
+	if err := h.openCassette(); err != nil {
 		return nil, err
 	}
 	h.protected = h.protectedPaths()
@@ -422,10 +420,7 @@ func (h *Host) Close() error {
 	err = errors.Join(err, h.closeCluster())
 	defer h.dropScratch()
 	h.catchUp()
-	if !h.replaced.Load() { // otherwise the next host has the cassette
-		err = errors.Join(err, h.cassette.close())
-	}
-	return errors.Join(err, h.leaveStore())
+	return errors.Join(err, h.cassette.close(), h.leaveStore())
 }
 
 // connections returns the connections to the servers. The map is never changed, only replaced.

@@ -20,7 +20,7 @@ type logins struct {
 }
 
 func (h serversHandle) Login(ctx context.Context, name string) (url string, err error) {
-	s, err := h.server(name)
+	s, err := h.reached(name)
 	if err != nil {
 		return "", err
 	}

@@ -14,10 +14,14 @@ import (
 // If the old and the new entry of a server lead to the same connection, both hosts share the server, and calls under
 // way continue. Changes that only affect the catalog or the rules do not replace a connection, nor do other roots: a
 // legacy server is notified of them. Changed values of secrets do. To hand over runs, call Drain and Close of this host
-// while the other one runs [Service.Supervise]. Errors: config (also if the new store would be in another place).
+// while the other one runs [Service.Supervise]. Errors: config (also if the new store would be in another place),
+// invalid (this host has a cassette, which the next one would begin again).
 func (h *Host) Reopen(c *config.Config) (*Host, error) {
 	cfg := h.cfg
 	cfg.Config = c
+	if cfg.Record != "" || cfg.Replay != "" {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "a host with a cassette keeps its configuration; open another host")
+	}
 	if before, after := h.cfg.storeAt(), cfg.storeAt(); before != after {
 		return nil, tenon.Errorf(tenon.CodeConfig, "the store would move to %s from %s; restart tenon "+
 			"to use the new place", after, before)

@@ -108,12 +108,21 @@ func (h *Host) keepSwitch(name string, on bool) error {
 }
 
 func (h serversHandle) Restart(ctx context.Context, name string) (servers.Status, error) {
-	server, err := h.server(name)
+	server, err := h.reached(name)
 	if err != nil {
 		return servers.Status{}, err
 	}
 	err = server.Restart(ctx)
 	return server.Status(), err
+}
+
+// reached returns a configured server that may be contacted: not in a replay.
+func (h *Host) reached(name string) (*servers.Server, error) {
+	s, err := h.server(name)
+	if err == nil {
+		err = h.cassette.reaches(name)
+	}
+	return s, err
 }
 
 // server returns a configured server.

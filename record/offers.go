@@ -37,6 +37,10 @@ func (r ServerRequest) isList() bool {
 	return r.Method == methodList || r.Method == methodPrompts || r.Method == methodResources
 }
 
+// isOptional reports whether a replay may make the request any number of times, or never: a list, or a completion,
+// which depends on when a person presses a key.
+func (r ServerRequest) isOptional() bool { return r.isList() || r.Method == methodComplete }
+
 func isKnown(method string) bool {
 	switch method {
 	case methodList, methodCall, methodPrompts, methodPrompt, methodResources, methodRead, methodComplete:
@@ -145,16 +149,18 @@ func (o *recordingOffers) Read(ctx context.Context, uri string) ([]tenon.Content
 	return contents, err
 }
 
+// Complete records nothing if the request was cancelled, as clients do while a person types.
 func (o *recordingOffers) Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error) {
-	x := &ServerExchange{Request: completionRequest(r)}
-	o.r.prepare(o.folder)
-	path := o.r.begin(o.folder, x)
 	found, err := o.to.Complete(ctx, r)
-	x.Response = &ServerResponse{Completion: &found}
+	if ctx.Err() != nil {
+		return found, err
+	}
+	x := &ServerExchange{Request: completionRequest(r), Response: &ServerResponse{Completion: &found}}
 	if err != nil {
 		x.Response = &ServerResponse{Error: asError(err)}
 	}
-	o.r.write(path, x)
+	o.r.prepare(o.folder)
+	o.r.begin(o.folder, x)
 	return found, err
 }
 
@@ -187,6 +193,21 @@ func (p *Player) Offers(server string) Offers {
 
 type playingOffers struct{ playingTools }
 
+// hasOffers reports whether the cassette contains any request for prompts or resources.
+func (p *Player) hasOffers() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.servers {
+		for _, tape := range s.tapes {
+			switch tape.Request.Method {
+			case methodPrompts, methodPrompt, methodResources, methodRead:
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (o *playingOffers) Prompts(context.Context) ([]mcp.Prompt, error) {
 	return playList(o, methodPrompts, "the prompts", func(p *mcp.Prompt, raw json.RawMessage) { p.Raw = raw })
 }
@@ -197,6 +218,9 @@ func (o *playingOffers) Resources(context.Context) ([]mcp.Resource, error) {
 
 // playList returns the list at the current position of the replay; see listed. keep sets the raw form of an item.
 func playList[T any](o *playingOffers, method, what string, keep func(*T, json.RawMessage)) ([]T, error) {
+	if !o.p.hasOffers() { // recorded when the gateway had only tools
+		return []T{}, nil
+	}
 	tape, err := o.listed(method, what)
 	if err != nil {
 		return nil, err
@@ -235,13 +259,46 @@ func (o *playingOffers) Prompt(ctx context.Context, name string, args map[string
 	return tape.Response.Prompt, nil
 }
 
+// Complete answers with the recordings of equal completions in their order, and then with the last one again. Without
+// any, it answers that there are no values.
 func (o *playingOffers) Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error) {
-	who := fmt.Sprintf("a completion of '%s' of server '%s'", r.Argument, o.server)
-	tape, err := o.play(ctx, completionRequest(r), who)
+	none := mcp.Completion{Values: []string{}}
+	raw, err := json.Marshal(completionRequest(r))
+	if err != nil {
+		return none, tenon.Errorf(tenon.CodeInvalid, "replay: %w", err)
+	}
+	tape := o.completion(plain(o.p.redactor.Bytes(raw)))
+	if tape == nil || tape.Response == nil {
+		return none, nil
+	}
+	err = answered(ctx, tape)
 	if err != nil || tape.Response.Completion == nil {
-		return mcp.Completion{Values: []string{}}, err
+		return none, err
 	}
 	return *tape.Response.Completion, nil
+}
+
+// completion returns the first unused recording of an equal completion, otherwise the last one, or nil.
+func (o *playingOffers) completion(got any) (found *serverTape) {
+	o.p.mu.Lock()
+	defer o.p.mu.Unlock()
+	s := o.p.servers[o.folder]
+	if s == nil {
+		return nil
+	}
+	for _, tape := range s.tapes {
+		if tape.Request.Method != methodComplete {
+			continue
+		}
+		if _, _, same := difference("", tape.norm, got); !same {
+			continue
+		}
+		if found = tape; !tape.used {
+			tape.used = true
+			break
+		}
+	}
+	return found
 }
 
 func (o *playingOffers) Read(ctx context.Context, uri string) ([]tenon.Content, error) {

@@ -42,17 +42,19 @@ func (s *serverTapes) load(name string, data []byte) error {
 		return fmt.Errorf("cassettes do not contain requests of method %q", m)
 	}
 	t.norm = plainRequest(t.Request)
-	for _, a := range t.Asked {
-		s.answers = append(s.answers, &answer{method: a.Method, params: plain(a.Params), Asked: a})
-	}
-	if len(t.Request.Params.Responses) > 0 {
-		s.join(t.Request.Params)
+	if t.Request.Method == methodCall { // the client itself answers the questions of a prompt
+		for _, a := range t.Asked {
+			s.answers = append(s.answers, &answer{method: a.Method, params: plain(a.Params), Asked: a})
+		}
+		if len(t.Request.Params.Responses) > 0 {
+			s.join(t.Request.Params)
+		}
 	}
 	s.tapes = append(s.tapes, t)
 	return nil
 }
 
-// join combines the answers of an attempt with the input requests of the previous attempt.
+// join combines the answers of an attempt at a call with the input requests of the previous attempt.
 func (s *serverTapes) join(p CallParams) {
 	var responses map[string]json.RawMessage
 	if json.Unmarshal(p.Responses, &responses) != nil {
@@ -60,8 +62,8 @@ func (s *serverTapes) join(p CallParams) {
 	}
 	for i := len(s.tapes) - 1; i >= 0; i-- {
 		t := s.tapes[i]
-		if t.Request.Params.Name != p.Name || t.Response == nil || t.Response.Input == nil ||
-			t.Response.Input.State != p.State {
+		if t.Request.Method != methodCall || t.Request.Params.Name != p.Name || t.Response == nil ||
+			t.Response.Input == nil || t.Response.Input.State != p.State {
 			continue
 		}
 		var questions map[string]Asked
@@ -78,16 +80,16 @@ func (s *serverTapes) join(p CallParams) {
 	}
 }
 
-// unused returns the names of the unused recordings. Lists may be requested any number of times, so an unused list is
-// not reported, except for the first list of tools.
+// unused returns the names of the unused recordings. Lists and completions may be requested any number of times, so
+// unused ones are not reported, except for the first list of tools.
 func (s *serverTapes) unused(resumed bool) []string {
 	var names []string
 	listed, begun := false, !resumed
 	for _, t := range s.tapes {
 		first := t.Request.Method == methodList && !listed
 		listed = listed || first
-		begun = begun || t.used && !t.Request.isList() // a resumed run may list again
-		if begun && !t.used && (first || !t.Request.isList()) {
+		begun = begun || t.used && !t.Request.isOptional() // a resumed run may list again
+		if begun && !t.used && (first || !t.Request.isOptional()) {
 			names = append(names, t.name)
 		}
 	}
@@ -141,7 +143,7 @@ func (t *playingTools) listed(method, what string) (*serverTape, error) {
 			if tape.Request.Method == method {
 				list = tape
 				tape.used = true
-			} else if list != nil && !tape.used && !tape.Request.isList() {
+			} else if list != nil && !tape.used && !tape.Request.isOptional() {
 				break
 			}
 		}

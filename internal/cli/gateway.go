@@ -60,8 +60,7 @@ func newGatewayRecord(a *app) *cobra.Command {
 			"client for a while. An earlier cassette in the folder is replaced.\n\n" +
 			"tenon gateway --replay FOLDER answers the same client again, without the servers. The rules hold\n" +
 			"there, too, and a request that differs from the recorded ones is refused. Tools, prompts, resources\n" +
-			"and completions are recorded, subscriptions are not. For clients over HTTP use tenon serve --record\n" +
-			"FOLDER.\n\n" +
+			"and completions are recorded, subscriptions are not. Clients over HTTP are not recorded.\n\n" +
 			"Secrets of the configuration are masked in a cassette; other private content is not. It has at\n" +
 			"most 1 GiB, and only you can read its files.",
 		Example: "  tenon gateway record rec\n" +
