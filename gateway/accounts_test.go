@@ -78,6 +78,22 @@ func TestGW_11_SignOut(t *testing.T) {
 	}
 }
 
+// TestGW_11_SignOutWithoutRevocation checks that the answer says that the tokens are not revoked, and why.
+func TestGW_11_SignOutWithoutRevocation(t *testing.T) {
+	a := serveAccounts(t)
+	a.Metadata = map[string]any{"revocation_endpoint": nil}
+	w := openAccounts(t, a, "", "sign_in: true", "")
+	signIn(t, linkOf(t, w.client(t, mcp.Modern, annaToken, visitsURLs)), annaToken)
+	status, answer := w.logout(t, annaToken, "")
+	if status != http.StatusOK || !strings.Contains(answer, `"signed_in":true,"revoked":false,"reason":"`) ||
+		!strings.Contains(answer, "has no endpoint for it") {
+		t.Errorf("%d %s", status, answer)
+	}
+	if status, answer := w.logout(t, annaToken, ""); status != http.StatusOK || strings.Contains(answer, "reason") {
+		t.Errorf("again: %d %s", status, answer)
+	}
+}
+
 // TestGW_11_ElicitationComplete checks that a client of the older era is notified when the sign-in is done for which it
 // got the id of an elicitation, and that another client of the same principal is not.
 func TestGW_11_ElicitationComplete(t *testing.T) {

@@ -285,7 +285,12 @@ func (s *Source) Logout(ctx context.Context) (had bool, untold, err error) {
 	}
 	defer unlock()
 	had = t.Access != "" || t.Refresh != "" || untold != nil
-	if t.Revocation != "" {
+	switch {
+	case t.Access == "" && t.Refresh == "":
+	case t.Revocation == "":
+		untold = tenon.Errorf(tenon.CodeInvalid, "the authorization server %s has no endpoint for it (RFC 7009); they "+
+			"may be valid there until they expire", t.Issuer)
+	default:
 		for kind, value := range map[string]string{"refresh_token": t.Refresh, "access_token": t.Access} {
 			if value == "" {
 				continue
