@@ -131,6 +131,13 @@ func (s *Server) Revoke(all bool) {
 	}
 }
 
+// Require sets Demand while the server is in use.
+func (s *Server) Require(scope string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Demand = scope
+}
+
 // ServeHTTP implements [http.Handler] for all endpoints.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
