@@ -5,9 +5,12 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/gateway"
 	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/mcp"
 )
@@ -78,11 +81,29 @@ func TestGW_11_SignOut(t *testing.T) {
 	}
 }
 
+// TestGW_11_SignOutWithoutRevocation checks that the answer says that the tokens are not revoked, and why.
+func TestGW_11_SignOutWithoutRevocation(t *testing.T) {
+	a := serveAccounts(t)
+	a.Metadata = map[string]any{"revocation_endpoint": nil}
+	w := openAccounts(t, a, "", "sign_in: true", "")
+	signIn(t, linkOf(t, w.client(t, mcp.Modern, annaToken, visitsURLs)), annaToken)
+	status, answer := w.logout(t, annaToken, "")
+	if status != http.StatusOK || !strings.Contains(answer, `"signed_in":true,"revoked":false,"reason":"`) ||
+		!strings.Contains(answer, "has no endpoint for it") {
+		t.Errorf("%d %s", status, answer)
+	}
+	if status, answer := w.logout(t, annaToken, ""); status != http.StatusOK || strings.Contains(answer, "reason") {
+		t.Errorf("again: %d %s", status, answer)
+	}
+}
+
 // TestGW_11_ElicitationComplete checks that a client of the older era is notified when the sign-in is done for which it
-// got the id of an elicitation, and that another client of the same principal is not.
+// got the id of an elicitation, also if that was of another link, and that a client without a link is not.
 func TestGW_11_ElicitationComplete(t *testing.T) {
 	a := serveAccounts(t)
 	w := openAccounts(t, a, "", "sign_in: true", "")
+	var later atomic.Int64
+	gateway.SetSignInTime(w.gate, func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
 	var mu sync.Mutex
 	ended := map[string]string{}
 	listens := func(who string) func(*mcp.ClientConfig) {
@@ -110,17 +131,26 @@ func TestGW_11_ElicitationComplete(t *testing.T) {
 	if id == "" {
 		t.Fatalf("no id: %s", r.Input.Requests)
 	}
+	later.Store(int64(6 * time.Minute))
+	newer := linkOf(t, w.client(t, mcp.LatestLegacy, annaToken, listens("second")))
+	if newer == link {
+		t.Fatal("there is no second link")
+	}
 	signIn(t, link, annaToken)
-	until(t, "the notification", func() bool {
+	until(t, "the notifications", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return ended["first"] != ""
+		return ended["first"] != "" && ended["second"] != ""
 	})
+	if status, _, body := newBrowser(t).visit(t, http.MethodPost, newer, annaToken); status != http.StatusNotFound {
+		t.Errorf("the second link after the sign-in: %d %s", status, body)
+	}
 	works(t, other)
 	mu.Lock()
 	defer mu.Unlock()
-	if len(ended) != 1 || ended["first"] != id+" " {
-		t.Errorf("notified: %v, want only the first client, of %s", ended, id)
+	if len(ended) != 2 || ended["first"] != id+" " || strings.Contains(ended["second"], id) ||
+		strings.Count(ended["second"], " ") != 1 {
+		t.Errorf("notified: %v, want the first client, of %s, and the second one, of another id", ended, id)
 	}
 }
 

@@ -69,11 +69,21 @@ func (s *signIns) time() time.Time {
 	return time.Now()
 }
 
-// link returns the unused link of a principal for a server, or a new one.
-func (s *signIns) link(l host.SignInLink) *signIn {
+// link returns the unused link of a principal for a server, or a new one. The client, unless it is the zero one, is
+// notified of the end of the sign-in.
+func (s *signIns) link(l host.SignInLink, client mcp.Session) *signIn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clean()
+	one := s.unused(l)
+	if client != (mcp.Session{}) && len(one.told) < maxTold {
+		one.told[client] = struct{}{}
+	}
+	return one
+}
+
+// unused is link for a caller that holds the lock.
+func (s *signIns) unused(l host.SignInLink) *signIn {
 	for _, one := range s.list {
 		left := one.expires.Sub(s.time())
 		if one.SignInLink == l && one.cancel == nil && left > signInTime/2 {
@@ -93,7 +103,7 @@ func (s *signIns) link(l host.SignInLink) *signIn {
 	}
 	one := &signIn{SignInLink: l, ticket: rand.Text(), id: rand.Text(),
 		expires: s.time().Add(signInTime), at: make(chan string, 1), back: make(chan url.Values, 1),
-		done: make(chan struct{})}
+		done: make(chan struct{}), told: map[mcp.Session]struct{}{}}
 	s.list = append(s.list, one)
 	return one
 }
@@ -268,31 +278,33 @@ func (g *Gateway) signInAs(ctx context.Context, one *signIn) {
 	} else {
 		log.Info("a principal signed in to an MCP server", "issuer", issuer)
 	}
-	g.signIns.mu.Lock()
-	g.signIns.drop(one)
-	one.err = err
-	told := one.told
-	g.signIns.mu.Unlock()
+	ended := g.signIns.end(one, err)
 	close(one.done)
-	if err != nil {
-		return
-	}
-	for session := range told { // a slow client must not delay the others
-		go session.Notify("notifications/elicitation/complete", append(text([]byte{'{'}, "elicitationId", one.id), '}'))
+	for _, o := range ended {
+		for session := range o.told { // sessions of Streamable HTTP queue what they are told, so none delays the others
+			session.Notify("notifications/elicitation/complete", append(text([]byte{'{'}, "elicitationId", o.id), '}'))
+		}
 	}
 }
 
-// tell records that a client knows the id of a link, so that it is notified of the end of the sign-in.
-func (s *signIns) tell(one *signIn, client mcp.Session) {
+// end ends a sign-in with its result. If it succeeded, end returns it and all other links of the principal for the
+// server, which are of no use any more. Nobody changes them afterwards.
+func (s *signIns) end(one *signIn, err error) (ended []*signIn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(one.told) >= maxTold {
-		return
+	one.err = err
+	s.drop(one)
+	if err != nil {
+		return nil
 	}
-	if one.told == nil {
-		one.told = map[mcp.Session]struct{}{}
+	ended = []*signIn{one}
+	for _, o := range slices.Clone(s.list) {
+		if o.Principal == one.Principal && o.Server == one.Server {
+			s.drop(o)
+			ended = append(ended, o)
+		}
 	}
-	one.told[client] = struct{}{}
+	return ended
 }
 
 // EndSignIn ends the sign-in to which a browser came back. browser returns the content of its cookie for a link. The

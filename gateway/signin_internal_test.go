@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/mcp"
 )
 
 // TestGW_11_OwnOrigin checks that a Host is only believed if it is the address of this end of the connection.
@@ -62,7 +63,7 @@ func TestGW_11_OwnOrigin(t *testing.T) {
 func TestGW_11_ManyLinks(t *testing.T) {
 	var s signIns
 	link := func(who tenon.Principal, n int) *signIn {
-		return s.link(host.SignInLink{Principal: who, Server: fmt.Sprint(n)})
+		return s.link(host.SignInLink{Principal: who, Server: fmt.Sprint(n)}, mcp.Session{})
 	}
 	use := func(one *signIn) *signIn {
 		if _, err := s.take(one.ticket, one.Principal, func() {}); err != nil {

@@ -41,20 +41,24 @@ func (d *door) signInFor(ctx context.Context, r *mcp.ToolRequest, server string,
 	if answered != "" && answered != "accept" {
 		return nil, tenon.Errorf(tenon.CodeAuth, "%w; the client did not open the page for it", err)
 	}
+	can := d.caller(r).CanAnswer(mcp.MethodElicit, []byte(`{"mode":"url"}`))
+	var client mcp.Session
+	if can && !r.Modern {
+		client = r.Session()
+	}
 	one := d.g.signIns.link(host.SignInLink{Principal: d.key.who, Endpoint: d.key.endpoint, Server: server,
-		Origin: origin})
+		Origin: origin}, client)
 	address := one.Origin + signInPath + one.ticket
 	message := "Sign in to the MCP server '" + server + "' as '" + tenon.Visible(string(d.key.who)) + "' of tenon."
 	params := text(text(text([]byte(`{"mode":"url"`), "message", message), "url", address), "elicitationId", one.id)
 	params = append(params, '}')
-	switch can := d.caller(r).CanAnswer(mcp.MethodElicit, params); {
+	switch {
 	case can && r.Modern:
 		request := append(member(text([]byte{'{'}, "method", mcp.MethodElicit), "params",
 			without(params, "elicitationId")), '}')
 		requests := append(member([]byte{'{'}, signInKey, request), '}')
 		return append(append([]byte(`{"resultType":"input_required","inputRequests":`), requests...), '}'), nil
 	case can:
-		d.g.signIns.tell(one, r.Session())
 		e := jsonrpc.Errorf(mcp.CodeURLElicitation, "%s", message)
 		e.Data = append(append([]byte(`{"elicitations":[`), params...), "]}"...)
 		return nil, e

@@ -22,12 +22,13 @@ type LogoutRequest struct {
 }
 
 // LogoutResponse is its answer. SignedIn reports whether there was a sign-in, and Revoked whether its tokens were
-// revoked at the authorization server; they are deleted anyway.
+// revoked at the authorization server; they are deleted anyway. Reason says why they were not revoked.
 type LogoutResponse struct {
 	Server    string          `json:"server"`
 	Principal tenon.Principal `json:"principal,omitempty"`
 	SignedIn  bool            `json:"signed_in"`
 	Revoked   bool            `json:"revoked"`
+	Reason    string          `json:"reason,omitempty"`
 }
 
 // servers lists the configured servers with their states. It starts none.
@@ -171,5 +172,9 @@ func (c *call) logout() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, LogoutResponse{name, who, had, had && untold == nil})
+	answer := LogoutResponse{Server: name, Principal: who, SignedIn: had, Revoked: had && untold == nil}
+	if untold != nil {
+		answer.Reason = untold.Error()
+	}
+	return c.answer(http.StatusOK, answer)
 }

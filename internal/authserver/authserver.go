@@ -61,12 +61,14 @@ type Server struct {
 	codes    map[string]url.Values
 	tokens   map[string]string // access token → scope
 	refresh  map[string]string // refresh token → scope
+	owners   map[string]string // refresh token → id of the client to which it was given
 	n        int
 }
 
 // Start starts the server. The caller must call Close.
 func Start() *Server {
-	s := &Server{codes: map[string]url.Values{}, tokens: map[string]string{}, refresh: map[string]string{}}
+	s := &Server{codes: map[string]url.Values{}, tokens: map[string]string{}, refresh: map[string]string{},
+		owners: map[string]string{}}
 	s.http = httptest.NewServer(s)
 	s.Issuer, s.URL = s.http.URL, s.http.URL+"/mcp"
 	return s
@@ -127,6 +129,13 @@ func (s *Server) Revoke(all bool) {
 	if all {
 		clear(s.refresh)
 	}
+}
+
+// Require sets Demand while the server is in use.
+func (s *Server) Require(scope string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Demand = scope
 }
 
 // ServeHTTP implements [http.Handler] for all endpoints.
@@ -202,12 +211,13 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 		sum := sha256.Sum256([]byte(f.Get("code_verifier")))
 		ok = q != nil && q.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:]) &&
 			q.Get("code_challenge_method") == "S256" && q.Get("redirect_uri") == f.Get("redirect_uri") &&
-			q.Get("resource") == f.Get("resource")
+			q.Get("resource") == f.Get("resource") && q.Get("client_id") == clientOf(r)
 		scope = q.Get("scope")
 		delete(s.codes, f.Get("code"))
 	case "refresh_token":
 		scope, ok = s.refresh[f.Get("refresh_token")]
-		if !s.KeepRefresh {
+		ok = ok && s.owners[f.Get("refresh_token")] == clientOf(r) // RFC 6749, section 6
+		if ok && !s.KeepRefresh {
 			delete(s.refresh, f.Get("refresh_token"))
 		}
 	case "client_credentials":
@@ -226,6 +236,7 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 		!(s.KeepRefresh && f.Get("grant_type") == "refresh_token") {
 		answer["refresh_token"] = fmt.Sprintf("refresh-token-%d", s.n)
 		s.refresh[fmt.Sprintf("refresh-token-%d", s.n)] = scope
+		s.owners[fmt.Sprintf("refresh-token-%d", s.n)] = clientOf(r)
 	}
 	if s.ExpiresIn > 0 {
 		answer["expires_in"] = s.ExpiresIn
@@ -236,6 +247,15 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 		status = s.Token(f, answer)
 	}
 	reply(w, status, answer)
+}
+
+// clientOf returns the id of the client that sends a token request.
+func clientOf(r *http.Request) string {
+	if id, _, ok := r.BasicAuth(); ok {
+		id, _ = url.QueryUnescape(id) // RFC 6749, section 2.3.1
+		return id
+	}
+	return r.PostForm.Get("client_id")
 }
 
 func (s *Server) protect(w http.ResponseWriter, r *http.Request) {

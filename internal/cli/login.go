@@ -83,6 +83,9 @@ func newServersLogout(a *app) *cobra.Command {
 			}
 			if a.isJSON() {
 				out := map[string]any{"server": args[0], "signed_in": had, "revoked": had && untold == nil}
+				if untold != nil {
+					out["reason"] = untold.Error()
+				}
 				if who != "" {
 					out["principal"] = who
 				}

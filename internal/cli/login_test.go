@@ -116,6 +116,18 @@ func TestLogin(t *testing.T) {
 	if _, errs := tenon(2, "servers", "logout", "portal", "--principal", "local"); !strings.Contains(errs, "has no separate sign-in") {
 		t.Error(errs)
 	}
+	as.Metadata = map[string]any{"revocation_endpoint": nil}
+	tenon(0, "servers", "login", "portal", "--no-browser")
+	out, errs = tenon(0, "servers", "logout", "portal", "-o", "json")
+	var answer struct {
+		SignedIn bool `json:"signed_in"`
+		Revoked  bool
+		Reason   string
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || !answer.SignedIn || answer.Revoked ||
+		!strings.Contains(answer.Reason, "has no endpoint for it") || !strings.Contains(errs, "the tokens were not revoked") {
+		t.Errorf("%v\n%s\n%s", err, out, errs)
+	}
 	if _, errs := tenon(2, "servers", "login", "local"); !strings.Contains(errs, "stdio") {
 		t.Error(errs)
 	}

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -146,70 +147,133 @@ func TestGuardBehindProxy(t *testing.T) {
 	}
 }
 
-// slowPerson is a person who takes time to sign in.
+// slowPerson is a person who takes time to sign in, and then comes back or gives up.
 type slowPerson struct {
 	person
+	redirect   string // if empty, the one of person
 	came, goes chan struct{}
+	givesUp    bool
 }
+
+func (p *slowPerson) RedirectURI() string { return cmp.Or(p.redirect, p.person.RedirectURI()) }
 
 func (p *slowPerson) Sign(ctx context.Context, address string) (url.Values, error) {
 	close(p.came)
 	select {
 	case <-p.goes:
-		return p.person.Sign(ctx, address)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if p.givesUp {
+		return nil, tenon.Errorf(tenon.CodeAuth, "nobody signed in")
+	}
+	return p.person.Sign(ctx, address)
 }
 
 // TestSlowPerson checks that requests with the sign-in so far go on while a person signs in again, in the same process
-// and in another one, although its token has to be refreshed. The new sign-in counts at its end.
+// and in another one, although its token has to be refreshed. The new sign-in counts at its end. If the person gives
+// up, the sign-in so far stays. It is bound to its registration, and another redirect URI needs another one.
 func TestSlowPerson(t *testing.T) {
-	now := time.Now()
-	s := start(t, func(s *authserver.Server) { s.ExpiresIn = 100 })
-	dir := t.TempDir()
-	config := func(c *Config) { c.Vault, c.Now = NewVault(dir, nil), func() time.Time { return now } }
-	src, rt := source(t, s, config)
-	if _, err := src.Login(t.Context(), &http.Transport{DisableKeepAlives: true}, &person{}); err != nil {
+	const elsewhere = "http://127.0.0.1:10/callback"
+	tests := map[string]struct {
+		redirect      string
+		givesUp       bool
+		registrations int
+	}{
+		"the same redirect URI":          {"", false, 1},
+		"another redirect URI":           {elsewhere, false, 2},
+		"gives up":                       {"", true, 1},
+		"another redirect URI, gives up": {elsewhere, true, 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now()
+			s := start(t, func(s *authserver.Server) { s.ExpiresIn = 100 })
+			dir, direct := t.TempDir(), &http.Transport{DisableKeepAlives: true}
+			config := func(c *Config) { c.Vault, c.Now = NewVault(dir, nil), func() time.Time { return now } }
+			src, rt := source(t, s, config)
+			_, other := source(t, s, config)
+			if _, err := src.Login(t.Context(), direct, &person{}); err != nil {
+				t.Fatal(err)
+			}
+			works := func(when string, refreshes int) {
+				t.Helper()
+				for process, rt := range map[string]http.RoundTripper{"the same process": rt, "another process": other} {
+					if status, err := request(t, rt, s.URL); err != nil || status != http.StatusOK {
+						t.Errorf("%s, %s: %d, %v", when, process, status, err)
+					}
+				}
+				grants := map[string]int{}
+				for _, f := range s.Forms() {
+					grants[f.Get("grant_type")]++
+				}
+				if grants["refresh_token"] != refreshes {
+					t.Errorf("%s: tokens were obtained with %v, want %d refreshes", when, grants, refreshes)
+				}
+			}
+			login := func(p *slowPerson) chan error {
+				p.redirect, p.came, p.goes = tt.redirect, make(chan struct{}), make(chan struct{})
+				ended := make(chan error, 1)
+				go func() {
+					_, err := src.Login(t.Context(), direct, p)
+					ended <- err
+				}()
+				<-p.came
+				return ended
+			}
+			now = now.Add(95 * time.Second)
+			p := &slowPerson{givesUp: tt.givesUp}
+			ended := login(p)
+			works("during the sign-in", 1)
+			close(p.goes)
+			if err := <-ended; (err != nil) != tt.givesUp {
+				t.Fatal(err)
+			}
+			now = now.Add(95 * time.Second)
+			works("after the sign-in", 2)
+			p = &slowPerson{}
+			ended = login(p)
+			close(p.goes)
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(95 * time.Second)
+			works("after a second one", 3)
+			if n := len(s.Registrations()); n != tt.registrations {
+				t.Errorf("%d registrations, want %d", n, tt.registrations)
+			}
+		})
+	}
+}
+
+// TestScopeDuringSignIn checks that a scope that a server demands while a person signs in is requested the next time.
+func TestScopeDuringSignIn(t *testing.T) {
+	s := start(t, func(s *authserver.Server) { s.Scope = "read" })
+	src, rt := source(t, s, func(c *Config) { c.Vault = NewVault(t.TempDir(), nil) })
+	direct := &http.Transport{DisableKeepAlives: true}
+	if _, err := src.Login(t.Context(), direct, &person{}); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(95 * time.Second)
 	p := &slowPerson{came: make(chan struct{}), goes: make(chan struct{})}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := src.Login(t.Context(), &http.Transport{DisableKeepAlives: true}, p)
+		_, err := src.Login(t.Context(), direct, p)
 		ended <- err
 	}()
 	<-p.came
-	_, other := source(t, s, config)
-	for name, rt := range map[string]http.RoundTripper{"the same process": rt, "another process": other} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := rt.RoundTrip(req)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if _ = resp.Body.Close(); resp.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d", name, resp.StatusCode)
-		}
-		cancel()
+	s.Demand = "write"
+	if _, err := request(t, rt, s.URL); tenon.ErrorCode(err) != tenon.CodeAuth {
+		t.Errorf("a request without the scope: %v", err)
 	}
 	close(p.goes)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	grants := map[string]int{}
-	for _, f := range s.Forms() {
-		grants[f.Get("grant_type")]++
+	next := &person{}
+	if _, err := src.Login(t.Context(), direct, next); err != nil {
+		t.Fatal(err)
 	}
-	if grants["authorization_code"] != 2 || grants["refresh_token"] != 1 {
-		t.Errorf("tokens were obtained with %v", grants)
-	}
-	s.Revoke(false)
-	if status, err := request(t, rt, s.URL); err != nil || status != http.StatusOK {
-		t.Errorf("after the sign-in: %d, %v", status, err)
+	if got := next.asked[0].Get("scope"); got != "read write" {
+		t.Errorf("the next sign-in requests '%s'", got)
 	}
 }

@@ -26,20 +26,19 @@ const (
 func join(list []string) string { return strings.Join(list, " ") }
 
 // sign lets a person sign in: the authorization code grant with PKCE (OAuth 2.1, section 4.1). The caller holds the
-// lock.
+// lock, which by may release while the person signs in. The sign-in so far stays as it is until the code is exchanged.
 func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []string, by Signer) error {
 	if !s.mayAsk() {
 		return tenon.Errorf(tenon.CodeAuth, "the server still refuses after %d sign-ins (scope %s)", maxSigns,
 			quote(join(want)))
 	}
 	redirect := by.RedirectURI()
-	c, err := s.identify(ctx, as, t.Client, redirect, want)
+	c, err := s.identify(ctx, as, t.registration(redirect), redirect, want)
 	if err != nil {
 		return err
 	}
 	t.Client = c
-	// Save, so that the next sign-in after an aborted one does not register the client again.
-	if err := s.save(ctx, t); err != nil {
+	if err := s.reserve(ctx, t); err != nil {
 		return err
 	}
 	verifier, state := token(), token()
@@ -68,13 +67,33 @@ func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []strin
 	if err := checkReturn(back, state, as); err != nil {
 		return err
 	}
-	t.Scopes, t.Refresh = want, "" // used if the response does not name scopes
+	// Others may have refreshed or ended the sign-in so far during the pause: nothing of t's copy of it is kept.
+	t = saved{Issuer: as.Issuer, Resource: t.Resource, Client: c, Token: as.Token, Revocation: as.Revocation,
+		Scopes: want} // the scopes are used if the response does not name any
 	err = s.ask(ctx, &t, url.Values{"grant_type": {"authorization_code"}, "code": {back.Get("code")},
 		"redirect_uri": {redirect}, "code_verifier": {verifier}})
 	if err != nil {
 		return err
 	}
+	now, _ := s.load(ctx) // what cannot be read is replaced
+	t.Wanted = slices.DeleteFunc(now.Wanted, func(scope string) bool { return slices.Contains(want, scope) })
 	return s.save(ctx, t)
+}
+
+// reserve saves the registration in t, so that the next sign-in after an aborted one does not register the client again.
+// Tokens of the sign-in so far stay with the registration to which they were given: an authorization server refuses
+// them to another client (RFC 6749, section 6).
+func (s *Source) reserve(ctx context.Context, t saved) error {
+	before, _ := s.load(ctx) // what cannot be read is replaced
+	switch {
+	case before.Access == "" && before.Refresh == "":
+		t.Next = nil
+		return s.save(ctx, t)
+	case !t.Client.Dynamic || before.Issuer == t.Issuer && before.Client.ID == t.Client.ID:
+		return nil
+	}
+	before.Next = &registered{t.Issuer, t.Client}
+	return s.save(ctx, before)
 }
 
 // checkReturn checks the query of the redirect: that it is the answer to our request (state), and that it comes from
@@ -247,10 +266,14 @@ func (s *Source) Scopes(ctx context.Context) ([]string, bool, error) {
 // Redirect returns the redirect URI of tenon's registration, or "" if tenon has not registered itself.
 func (s *Source) Redirect(ctx context.Context) string {
 	t, err := s.load(ctx)
-	if err != nil || !t.Client.Dynamic {
-		return ""
+	switch {
+	case err != nil:
+	case t.Client.Dynamic:
+		return t.Client.Redirect
+	case t.Next != nil:
+		return t.Next.Client.Redirect
 	}
-	return t.Client.Redirect
+	return ""
 }
 
 // Logout deletes the sign-in, even an unreadable one. had reports whether there was one. Logout revokes the tokens at
@@ -262,7 +285,12 @@ func (s *Source) Logout(ctx context.Context) (had bool, untold, err error) {
 	}
 	defer unlock()
 	had = t.Access != "" || t.Refresh != "" || untold != nil
-	if t.Revocation != "" {
+	switch {
+	case t.Access == "" && t.Refresh == "":
+	case t.Revocation == "":
+		untold = tenon.Errorf(tenon.CodeInvalid, "the authorization server %s has no endpoint for it (RFC 7009); they "+
+			"may be valid there until they expire", t.Issuer)
+	default:
 		for kind, value := range map[string]string{"refresh_token": t.Refresh, "access_token": t.Access} {
 			if value == "" {
 				continue

@@ -498,8 +498,27 @@ func TestLogout(t *testing.T) {
 	if _, err := request(t, rt, s.URL); tenon.ErrorCode(err) != tenon.CodeAuth {
 		t.Error(err)
 	}
-	if had, _, err := src.Logout(t.Context()); had || err != nil {
-		t.Error(had, err)
+	if had, untold, err := src.Logout(t.Context()); had || untold != nil || err != nil {
+		t.Error(had, untold, err)
+	}
+}
+
+// TestLogoutWithoutRevocation checks that a caller hears that the tokens are not revoked where that is not possible.
+func TestLogoutWithoutRevocation(t *testing.T) {
+	s := start(t, func(s *authserver.Server) { s.Metadata = map[string]any{"revocation_endpoint": nil} })
+	src, _ := source(t, s, func(c *Config) { c.Vault = NewVault(t.TempDir(), nil) })
+	if had, untold, err := src.Logout(t.Context()); had || untold != nil || err != nil {
+		t.Errorf("without a sign-in: %t, %v, %v", had, untold, err)
+	}
+	if _, err := src.Login(t.Context(), &http.Transport{DisableKeepAlives: true}, &person{}); err != nil {
+		t.Fatal(err)
+	}
+	had, untold, err := src.Logout(t.Context())
+	if !had || untold == nil || !strings.Contains(untold.Error(), "has no endpoint for it") || err != nil {
+		t.Errorf("with a sign-in: %t, %v, %v", had, untold, err)
+	}
+	if _, signedIn, err := src.Scopes(t.Context()); signedIn || err != nil {
+		t.Errorf("afterwards: %t, %v", signedIn, err)
 	}
 }
 

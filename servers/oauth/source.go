@@ -393,7 +393,7 @@ func (s *Source) moved(t saved, res *resource, as *authServer) (saved, error) {
 		}
 		s.log.Info("an MCP server has moved to another authorization server", "server", s.cfg.Server, "issuer",
 			as.Issuer)
-		t = saved{}
+		t = saved{Next: t.Next}
 	}
 	t.Issuer, t.Resource, t.Token, t.Revocation = as.Issuer, res.Resource, as.Token, as.Revocation
 	return t, nil

@@ -31,6 +31,22 @@ type saved struct {
 	Peer netip.Addr `json:"peer,omitzero"`
 	// Wanted are scopes that the server demanded while no person could sign in.
 	Wanted []string `json:"wanted,omitempty"`
+	// Next is tenon's registration for a sign-in that has not ended yet. The tokens do not belong to it.
+	Next *registered `json:"next,omitempty"`
+}
+
+// registered is tenon's registration at the authorization server of an issuer.
+type registered struct {
+	Issuer string `json:"issuer"`
+	Client client `json:"client"`
+}
+
+// registration returns tenon's registration at t's authorization server that may serve for a redirect URI.
+func (t *saved) registration(redirect string) client {
+	if n := t.Next; n != nil && n.Issuer == t.Issuer && n.Client.Redirect == redirect {
+		return n.Client
+	}
+	return t.Client
 }
 
 // isFresh reports whether the access token can be used now.

@@ -481,6 +481,7 @@ export type LogoutResponse = {
   principal?: string;
   signed_in: boolean;
   revoked: boolean;
+  reason?: string;
 };
 
 export type Tool = {
