@@ -61,8 +61,8 @@ func pythonVersion(v string) (string, error) {
 }
 
 // writeWheels writes a wheel for each platform (https://packaging.python.org/specifications/binary-distribution-format/).
-// Installers put the files below scripts into the environment's bin folder, and make the program of entry_points.txt. File
-// names have an underscore for the hyphen of the name.
+// Installers put the files below scripts into the environment's bin folder, and make the program of entry_points.txt.
+// File names have an underscore for the hyphen of the name.
 func writeWheels(p packaging) error {
 	version, err := pythonVersion(p.version)
 	if err != nil {
@@ -80,7 +80,8 @@ func writeWheels(p packaging) error {
 		about := "Metadata-Version: 2.4\nName: " + wheelName + "\nVersion: " + version + "\nSummary: " + summary +
 			"\nHome-page: " + homepage + "\nLicense-Expression: " + licence + "\nRequires-Python: >=3.8\n" +
 			"Keywords: mcp,agent,llm\nDescription-Content-Type: text/markdown\n\n# tenon\n\n" + summary +
-			".\n\n    uvx --from " + wheelName + " tenon demo\n\nDocumentation: <" + homepage + ">\n\nmcp-name: " + mcpName + "\n"
+			".\n\n    uvx --from " + wheelName + " tenon demo\n\nDocumentation: <" + homepage + ">\n\nmcp-name: " +
+			mcpName + "\n"
 		base := strings.ReplaceAll(wheelName, "-", "_")
 		info := base + "-" + version + ".dist-info/"
 		entries := []entry{
