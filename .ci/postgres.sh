@@ -12,15 +12,16 @@ find_bin() {
 }
 
 bin=$(find_bin)
+sudo=""; [ "$(id -u)" = 0 ] || sudo=sudo # for apt-get
 if [ -z "$bin" ] && command -v apt-get >/dev/null; then
   echo "postgres.sh: installing postgresql" >&2
-  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y postgresql; } >&2
+  { $sudo apt-get -qq update && $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y postgresql; } >&2
   bin=$(find_bin)
 fi
 bouncer=$(PATH="$PATH:/usr/sbin" command -v pgbouncer || true)
 if [ -z "$bouncer" ] && command -v apt-get >/dev/null; then
   echo "postgres.sh: installing pgbouncer" >&2
-  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y pgbouncer; } >&2
+  { $sudo apt-get -qq update && $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y pgbouncer; } >&2
   bouncer=$(PATH="$PATH:/usr/sbin" command -v pgbouncer || true)
 fi
 [ -n "$bouncer" ] || { echo "postgres.sh: pgbouncer is missing; install it" >&2; exit 1; }

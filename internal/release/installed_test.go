@@ -178,8 +178,9 @@ func TestReleaseWheel(t *testing.T) {
 		t.Fatalf("needs python3 with venv to install the release: %v: %s", err, out)
 	}
 	command(t, env, filepath.Join(env, "bin", "pip"), "install", "-q", "--disable-pip-version-check", "--no-index",
-		"--pre", "--find-links", filepath.Join(dir, "pypi"), "tenon")
+		"--pre", "--find-links", filepath.Join(dir, "pypi"), wheelName)
 	wantWorks(t, filepath.Join(env, "bin", "tenon"))
+	wantWorks(t, filepath.Join(env, "bin", wheelName))
 }
 
 // TestReleaseNPM installs this platform's npm packages from the folder of the release into an empty folder.

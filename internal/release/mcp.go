@@ -34,7 +34,7 @@ func writeMCP(p packaging) error {
 	if err != nil {
 		return err
 	}
-	packages := []any{registryPackage("npm", "tenon", version), registryPackage("pypi", "tenon", python)}
+	packages := []any{registryPackage("npm", "tenon", version), registryPackage("pypi", wheelName, python)}
 	for _, pl := range platforms {
 		binary, ok := found[pl]
 		if !ok {

@@ -135,6 +135,8 @@ func TestREL_serverJSON(t *testing.T) {
 		switch {
 		case k.Type == "npm" && k.Version != "1.2.3-rc.1", k.Type == "pypi" && k.Version != "1.2.3rc1":
 			t.Errorf("%s has the version %s", k.Type, k.Version)
+		case k.Type == "pypi" && k.ID != wheelName:
+			t.Errorf("PyPI's package is %s", k.ID)
 		case k.Type == "mcpb":
 			bundles++
 			b, err := os.ReadFile(filepath.Join(p.to, path.Base(k.ID)))
@@ -154,8 +156,8 @@ func TestREL_serverJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(npm), &about); err != nil || about.McpName != s.Name {
 		t.Errorf("mcpName of npm is %q, want %q (%v)", about.McpName, s.Name, err)
 	}
-	wheel := unpacked(t, the(t, p.to, "tenon-1.2.3rc1-py3-none-win_amd64.whl"))
-	meta, err := os.ReadFile(filepath.Join(wheel, "tenon-1.2.3rc1.dist-info", "METADATA"))
+	wheel := unpacked(t, the(t, p.to, "tenon_mcp-1.2.3rc1-py3-none-win_amd64.whl"))
+	meta, err := os.ReadFile(filepath.Join(wheel, "tenon_mcp-1.2.3rc1.dist-info", "METADATA"))
 	if err != nil || !strings.Contains(string(meta), "\nmcp-name: "+s.Name+"\n") {
 		t.Errorf("the wheel does not prove its owner (%v):\n%s", err, meta)
 	}

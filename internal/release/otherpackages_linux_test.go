@@ -91,9 +91,20 @@ func standIns(t *testing.T, nfpm, format string) string {
 			t.Fatal(err)
 		}
 	}
+	root := filepath.Join(dir, "tree") // a copy: distributions changes the times of files
+	if err := os.CopyFS(filepath.Join(root, "packaging"), os.DirFS(packagingDir)); err != nil {
+		t.Fatal(err)
+	}
+	licence, err := os.ReadFile("../../LICENSE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFile(filepath.Join(root, "LICENSE"), licence); err != nil {
+		t.Fatal(err)
+	}
 	for _, version := range []string{"1.2.2", "1.2.3"} {
 		p := packaging{version: version, dist: dist, to: filepath.Join(dir, "packages"), made: time.Unix(1e9, 0)}
-		if err := p.distributions(t.Context(), nfpm, here(), "../..", filepath.Join(dir, "files"), format); err != nil {
+		if err := p.distributions(t.Context(), nfpm, here(), root, filepath.Join(dir, "files"), format); err != nil {
 			t.Fatal(err)
 		}
 	}

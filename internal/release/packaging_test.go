@@ -115,21 +115,6 @@ func TestREL_nfpm(t *testing.T) {
 	}
 }
 
-// TestREL_noIndex checks that no page has people install wheels with an index: tenon on PyPI is another project's.
-func TestREL_noIndex(t *testing.T) {
-	for _, name := range []string{"README.md", "docs/guide/operating.md", "docs/guide/getting-started.md"} {
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range regexp.MustCompile("`(uv|pip)x? [^`]*tenon[^`]*`").FindAllString(string(text), -1) {
-			if strings.Contains(line, "--find-links") && !strings.Contains(line, "--no-index") {
-				t.Errorf("%s: %s may install the package of another project", name, line)
-			}
-		}
-	}
-}
-
 // TestScripts parses the scripts of the packages, and runs them as package managers do on a system without systemd.
 func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -145,5 +130,52 @@ func TestScripts(t *testing.T) {
 			len(out) > 0 {
 			t.Errorf("%s: %v\n%s", args, err, out)
 		}
+	}
+}
+
+// TestREL_scriptsOfSystemd runs the scripts as package managers do on a system with systemd, with a stand-in of
+// systemctl that writes down its arguments, and can fail.
+func TestREL_scriptsOfSystemd(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs sh")
+	}
+	const restarted, disabled = "daemon-reload\ntry-restart tenon.service\n", "disable --now tenon.socket tenon.service\n"
+	for _, tt := range []struct {
+		name, args, fails, want, stderr string
+	}{
+		{"dpkg configures", "postinstall.sh configure 1.2.2", "", restarted, ""},
+		{"the restart fails", "postinstall.sh configure 1.2.2", "try-restart", restarted, "systemctl status tenon.service"},
+		{"the reload fails", "postinstall.sh configure 1.2.2", "daemon-reload", restarted, "systemctl daemon-reload"},
+		{"dpkg upgrades", "preremove.sh upgrade 1.2.3", "", "", ""},
+		{"the old script failed", "preremove.sh failed-upgrade 1.2.2 1.2.3", "", "", ""},
+		{"another package comes", "preremove.sh deconfigure in-favour x 1", "", "", ""},
+		{"dpkg removes", "preremove.sh remove", "", disabled, ""},
+		{"rpm upgrades", "preremove.sh 1", "", "", ""},
+		{"rpm removes", "preremove.sh 0", "", disabled, ""},
+		{"pacman removes", "preremove.sh 1.2.3-1", "", disabled, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, args := t.TempDir(), strings.Fields(tt.args)
+			text, err := os.ReadFile(filepath.Join(packagingDir, "scripts", args[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			here := strings.ReplaceAll(string(text), "/run/systemd/system", dir) // as if systemd ran
+			stand := "#!/bin/sh\necho \"$*\" >>'" + dir + "/told'\n[ \"$1\" != \"$FAILS\" ]\n"
+			for name, text := range map[string]string{args[0]: here, "systemctl": stand} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.Command("sh", append([]string{filepath.Join(dir, args[0])}, args[1:]...)...)
+			cmd.Env = []string{"PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH"), "FAILS=" + tt.fails}
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), tt.stderr) || tt.stderr == "" && len(out) > 0 {
+				t.Errorf("it ended with %v and said %q", err, out)
+			}
+			if told, _ := os.ReadFile(filepath.Join(dir, "told")); string(told) != tt.want {
+				t.Errorf("systemctl was told %q, want %q", told, tt.want)
+			}
+		})
 	}
 }

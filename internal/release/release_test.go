@@ -64,11 +64,11 @@ func TestReproducible(t *testing.T) {
 			"tenonhq-tenon-darwin-x64-1.2.3-rc.1.tgz", "tenonhq-tenon-linux-arm64-1.2.3-rc.1.tgz",
 			"tenonhq-tenon-linux-x64-1.2.3-rc.1.tgz", "tenonhq-tenon-win32-arm64-1.2.3-rc.1.tgz",
 			"tenonhq-tenon-win32-x64-1.2.3-rc.1.tgz"}},
-		{"wheels", writeWheels, []string{"tenon-1.2.3rc1-py3-none-macosx_12_0_arm64.whl",
-			"tenon-1.2.3rc1-py3-none-macosx_12_0_x86_64.whl",
-			"tenon-1.2.3rc1-py3-none-manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64.whl",
-			"tenon-1.2.3rc1-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64.whl",
-			"tenon-1.2.3rc1-py3-none-win_amd64.whl", "tenon-1.2.3rc1-py3-none-win_arm64.whl"}},
+		{"wheels", writeWheels, []string{"tenon_mcp-1.2.3rc1-py3-none-macosx_12_0_arm64.whl",
+			"tenon_mcp-1.2.3rc1-py3-none-macosx_12_0_x86_64.whl",
+			"tenon_mcp-1.2.3rc1-py3-none-manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64.whl",
+			"tenon_mcp-1.2.3rc1-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64.whl",
+			"tenon_mcp-1.2.3rc1-py3-none-win_amd64.whl", "tenon_mcp-1.2.3rc1-py3-none-win_arm64.whl"}},
 		{"mcp", writeMCP, []string{"server.json", "tenon_1.2.3-rc.1_darwin_amd64.mcpb",
 			"tenon_1.2.3-rc.1_darwin_arm64.mcpb", "tenon_1.2.3-rc.1_linux_amd64.mcpb",
 			"tenon_1.2.3-rc.1_linux_arm64.mcpb", "tenon_1.2.3-rc.1_windows_amd64.mcpb",
@@ -180,11 +180,12 @@ func TestInstallWheel(t *testing.T) {
 		t.Skipf("python3 -m venv: %v: %s", err, out)
 	}
 	pip := exec.Command(filepath.Join(env, "bin", "pip"), "install", "-q", "--disable-pip-version-check", "--no-index",
-		"--find-links", p.to, "tenon")
+		"--find-links", p.to, wheelName)
 	if out, err := pip.CombinedOutput(); err != nil {
 		t.Fatalf("pip install: %v\n%s", err, out)
 	}
 	wantRun(t, filepath.Join(env, "bin", "tenon"))
+	wantRun(t, filepath.Join(env, "bin", wheelName))
 }
 
 // TestInstallNPM installs this platform's npm packages without network access and runs the installed program.

@@ -11,6 +11,25 @@ import (
 	"strings"
 )
 
+// wheelName is the name of our wheels. The name tenon on PyPI belongs to another project.
+const wheelName = "tenon-mcp"
+
+// wheelModule starts the program tenon for those who start a package by its name: a client that reads server.json runs
+// uvx tenon-mcp@VERSION gateway.
+const wheelModule = `"""Starts the program tenon, which is in the same folder as this one."""
+import os
+import subprocess
+import sys
+
+
+def main():
+    name = "tenon.exe" if os.name == "nt" else "tenon"
+    words = [os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), name)] + sys.argv[1:]
+    if os.name == "nt":
+        sys.exit(subprocess.call(words))
+    os.execv(words[0], words)
+`
+
 // wheelTags are the platform tags of wheels
 // (https://packaging.python.org/specifications/platform-compatibility-tags/). The binary is static, so that it runs
 // with glibc of any version and with musl. Go 1.26 supports macOS 12 and newer.
@@ -42,7 +61,8 @@ func pythonVersion(v string) (string, error) {
 }
 
 // writeWheels writes a wheel for each platform (https://packaging.python.org/specifications/binary-distribution-format/).
-// Installers put the files below scripts into the environment's bin folder.
+// Installers put the files below scripts into the environment's bin folder, and make the program of entry_points.txt.
+// File names have an underscore for the hyphen of the name.
 func writeWheels(p packaging) error {
 	version, err := pythonVersion(p.version)
 	if err != nil {
@@ -57,18 +77,22 @@ func writeWheels(p packaging) error {
 		for tag := range strings.SplitSeq(wheelTags[pl], ".") {
 			tags.WriteString("Tag: py3-none-" + tag + "\n")
 		}
-		about := "Metadata-Version: 2.4\nName: tenon\nVersion: " + version + "\nSummary: " + summary +
+		about := "Metadata-Version: 2.4\nName: " + wheelName + "\nVersion: " + version + "\nSummary: " + summary +
 			"\nHome-page: " + homepage + "\nLicense-Expression: " + licence + "\nRequires-Python: >=3.8\n" +
 			"Keywords: mcp,agent,llm\nDescription-Content-Type: text/markdown\n\n# tenon\n\n" + summary +
-			".\n\n    uvx tenon demo\n\nDocumentation: <" + homepage + ">\n\nmcp-name: " + mcpName + "\n"
-		info := "tenon-" + version + ".dist-info/"
+			".\n\n    uvx --from " + wheelName + " tenon demo\n\nDocumentation: <" + homepage + ">\n\nmcp-name: " +
+			mcpName + "\n"
+		base := strings.ReplaceAll(wheelName, "-", "_")
+		info := base + "-" + version + ".dist-info/"
 		entries := []entry{
-			{"tenon-" + version + ".data/scripts/" + pl.binary(), binary, 0o755},
+			{base + "-" + version + ".data/scripts/" + pl.binary(), binary, 0o755},
+			{base + ".py", []byte(wheelModule), 0o644},
+			{info + "entry_points.txt", []byte("[console_scripts]\n" + wheelName + " = " + base + ":main\n"), 0o644},
 			{info + "METADATA", []byte(about), 0o644},
 			{info + "WHEEL", []byte("Wheel-Version: 1.0\nGenerator: tenon\nRoot-Is-Purelib: false\n" + tags.String()),
 				0o644},
 		}
-		file := "tenon-" + version + "-py3-none-" + wheelTags[pl] + ".whl"
+		file := base + "-" + version + "-py3-none-" + wheelTags[pl] + ".whl"
 		packed, err := p.wheel(info+"RECORD", entries)
 		if err != nil {
 			return err

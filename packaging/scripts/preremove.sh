@@ -1,9 +1,10 @@
 #!/bin/sh
-# Runs before the files are removed. $1 tells a removal from an upgrade: dpkg says "upgrade", rpm counts the versions
-# that stay. pacman and apk pass a version, and run this at a removal only.
+# Runs before the files are removed. $1 tells a removal from others: dpkg says "upgrade", "failed-upgrade" of the new
+# version where the old one's script fails, and "deconfigure" where another package takes this one's place for a time;
+# rpm counts the versions that stay. pacman and apk pass a version, and run this at a removal only.
 set -e
 case "${1:-remove}" in
-upgrade) exit 0 ;;
+upgrade | failed-upgrade | deconfigure) exit 0 ;;
 0 | *[!0-9]*) ;;
 *) exit 0 ;;
 esac

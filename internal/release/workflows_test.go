@@ -1,0 +1,88 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// ghStandIn imitates gh with two releases. The older one has no documentation; the variable NONE takes the other's away.
+const ghStandIn = `#!/bin/sh
+case "$1 $2 $3" in
+"release list "*) printf 'v1.2.3\nv0.0.1\n' ;;
+"release view v1.2.3") echo checksums.txt; [ -n "$NONE" ] || echo tenon_1.2.3_docs.tar.gz ;;
+"release view v0.0.1") echo checksums.txt ;;
+"release download v1.2.3") tar -czf archives/tenon_1.2.3_docs.tar.gz -C made v1.2.3 ;;
+*) echo "gh: $*" >&2; exit 1 ;;
+esac
+`
+
+// TestREL_siteWorkflow runs the script of the workflow that publishes the documentation, with stand-ins of gh and go. A
+// release only starts the workflow on the default branch, from which GitHub lets it publish.
+func TestREL_siteWorkflow(t *testing.T) {
+	text, err := os.ReadFile("../../.github/workflows/site.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workflow struct {
+		Jobs map[string]struct {
+			If          string
+			Environment any
+			Steps       []struct{ Name, Run string }
+		}
+	}
+	if err := yaml.Unmarshal(text, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	dispatch, publish := workflow.Jobs["dispatch"], workflow.Jobs["publish"]
+	if dispatch.Environment != nil || dispatch.If != "github.event_name == 'release'" ||
+		publish.If != "github.event_name == 'workflow_dispatch'" {
+		t.Errorf("the event of a release may publish: %+v, %+v", dispatch, publish)
+	}
+	var script string
+	for _, step := range publish.Steps {
+		if step.Name == "Collect the versions" {
+			script = step.Run
+		}
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("needs bash")
+	}
+	for _, tt := range []struct {
+		name, none, want string
+		ok               bool
+	}{
+		{"one without", "", "::warning::release v0.0.1 has no", true},
+		{"all without", "1", "::error::no release has a", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range map[string]string{"bin/gh": ghStandIn, "bin/go": "#!/bin/sh\necho \"go $*\"\n",
+				"made/v1.2.3/index.html": "page"} {
+				if err := writeFile(filepath.Join(dir, name), []byte(text)); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.Command(bash, "-eo", "pipefail", "-c", script)
+			cmd.Dir = dir
+			cmd.Env = []string{"PATH=" + filepath.Join(dir, "bin") + string(filepath.ListSeparator) + os.Getenv("PATH"),
+				"NONE=" + tt.none}
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != tt.ok || !strings.Contains(string(out), tt.want) {
+				t.Errorf("%v: %s", err, out)
+			}
+			_, err = os.Stat(filepath.Join(dir, "site", "v1.2.3", "index.html"))
+			if (err == nil) != tt.ok {
+				t.Errorf("the page: %v", err)
+			}
+		})
+	}
+}
