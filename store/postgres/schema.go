@@ -254,6 +254,8 @@ CREATE TABLE @session_grants (
 	mac       bytea,
 	UNIQUE (session, key)
 );
+`, `
+ALTER TABLE @replicas ADD COLUMN address text NOT NULL DEFAULT '';
 `}
 
 // readers is the oldest schema version whose programs can use a store with the last schema version.
@@ -286,10 +288,7 @@ func (s *Store) migrate(ctx context.Context) error {
 			steps = append([]string{makeVersion}, steps...)
 		}
 		for _, step := range steps {
-			for q := range strings.SplitSeq(step, ";\n") {
-				if q = strings.TrimSpace(q); q == "" {
-					continue
-				}
+			for _, q := range statements(step) {
 				if _, err := tx.Exec(ctx, s.sql(q)); err != nil {
 					return err
 				}
@@ -302,6 +301,16 @@ func (s *Store) migrate(ctx context.Context) error {
 		return s.storeError("migrate to version "+fmt.Sprint(len(migrations)), err)
 	}
 	return nil
+}
+
+// statements returns the statements of a migration.
+func statements(step string) (list []string) {
+	for q := range strings.SplitSeq(step, ";\n") {
+		if q = strings.TrimSpace(q); q != "" {
+			list = append(list, q)
+		}
+	}
+	return list
 }
 
 const makeVersion = `
