@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -76,6 +77,34 @@ func (e *Endpoint) Has(t *tenon.Tool) bool {
 	}
 	return len(e.Servers)+len(e.Groups)+len(e.Tools) == 0 || slices.Contains(e.Servers, t.Server) ||
 		len(e.Groups) > 0 && catalog.InGroups(t, e.Groups) || catalog.Includes(e.Tools, t)
+}
+
+// ServedEndpoint is an endpoint of the gateway as surfaces show it.
+type ServedEndpoint struct {
+	Name        string   `json:"name"` // empty for the endpoint with all tools
+	Path        string   `json:"path"`
+	Description string   `json:"description,omitempty"`
+	Servers     []string `json:"servers,omitempty"`
+	Groups      []string `json:"groups,omitempty"`
+	Tools       []string `json:"tools,omitempty"`
+	Exclude     []string `json:"exclude,omitempty"`
+	Mode        string   `json:"mode,omitempty"`   // search, or empty if clients see all tools
+	Always      []string `json:"always,omitempty"` // tools that clients see even in mode search
+}
+
+// Served returns the endpoints: /mcp with all tools, and the entries of endpoints by name.
+func (g Gateway) Served() []ServedEndpoint {
+	list := []ServedEndpoint{{Path: "/mcp"}}
+	for _, name := range slices.Sorted(maps.Keys(g.Endpoints)) {
+		e := g.Endpoints[name]
+		one := ServedEndpoint{Name: name, Path: "/mcp/" + name, Description: e.Description, Servers: e.Servers,
+			Groups: e.Groups, Tools: e.Tools, Exclude: e.Exclude}
+		if e.Searches() {
+			one.Mode, one.Always = e.Mode, e.Always
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // reservedEndpoints are names that ResearchAI's API uses in paths below /mcp.

@@ -109,53 +109,68 @@ func TestGW_17_SamplingByClient(t *testing.T) {
 	}
 }
 
+// curiousPrompt answers requests for the prompt greet, for which it asks a question first.
+func curiousPrompt() func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		switch method {
+		case "prompts/list":
+			return json.RawMessage(`{"prompts":[{"name":"greet"}]}`), nil
+		case "prompts/get":
+		default:
+			return nil, nil
+		}
+		r := mcp.RequestOf(ctx)
+		answer := rawjson.Field(r.Responses, "who")
+		switch {
+		case r.Modern && answer == nil:
+			return json.RawMessage(`{"resultType":"input_required","requestState":"s","inputRequests":{"who":{"method":"elicitation/create","params":` + nameRequest + `}}}`), nil
+		case !r.Modern:
+			var err error
+			if answer, err = r.Ask(ctx, mcp.MethodElicit, json.RawMessage(nameRequest)); err != nil {
+				return nil, err
+			}
+		}
+		return json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":` + string(rawjson.Field(rawjson.Field(answer, "content"), "name")) + `}}]}`), nil
+	}
+}
+
+// promptAnswered gets the prompt greet and answers the question of its server. between is called before the answer of a
+// modern client.
+func promptAnswered(t *testing.T, c *mcp.Client, between func(*mcp.Caller)) (json.RawMessage, error) {
+	t.Helper()
+	caller := &mcp.Caller{Ask: answersAll}
+	raw, err := c.Prompt(mcp.WithCaller(t.Context(), caller), "greet", nil)
+	if rawjson.String(rawjson.Field(raw, "resultType")) != "input_required" {
+		return raw, err
+	}
+	out := map[string]json.RawMessage{}
+	for key := range rawjson.Members(rawjson.Field(raw, "inputRequests")) {
+		out[string(key)], _ = answersAll(t.Context(), mcp.MethodElicit, nil)
+	}
+	caller.Input = &tenon.InputAnswer{Responses: tenon.EventData(out), State: rawjson.String(rawjson.Field(raw, "requestState"))}
+	between(caller)
+	return c.Prompt(mcp.WithCaller(t.Context(), caller), "greet", nil)
+}
+
 // TestGW_18_PromptAsks checks that a server that asks a question during prompts/get gets the client's answer, in all
 // combinations of eras.
 func TestGW_18_PromptAsks(t *testing.T) {
 	for upstreamEra, cfg := range upstreams {
-		cfg.Offers = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			switch method {
-			case "prompts/list":
-				return json.RawMessage(`{"prompts":[{"name":"greet"}]}`), nil
-			case "prompts/get":
-			default:
-				return nil, nil
-			}
-			r := mcp.RequestOf(ctx)
-			answer := rawjson.Field(r.Responses, "who")
-			switch {
-			case r.Modern && answer == nil:
-				return json.RawMessage(`{"resultType":"input_required","requestState":"s","inputRequests":{"who":{"method":"elicitation/create","params":` + nameRequest + `}}}`), nil
-			case !r.Modern:
-				var err error
-				if answer, err = r.Ask(ctx, mcp.MethodElicit, json.RawMessage(nameRequest)); err != nil {
-					return nil, err
-				}
-			}
-			return json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":` + string(rawjson.Field(rawjson.Field(answer, "content"), "name")) + `}}]}`), nil
-		}
+		cfg.Offers = curiousPrompt()
 		u := serveUpstream(t, cfg)
 		w := open(t, upstreamAsking(u), gateway.Config{})
 		for clientEra, version := range eras {
 			t.Run("client "+clientEra+", server "+upstreamEra, func(t *testing.T) {
-				caller := &mcp.Caller{Ask: answersAll}
-				c := w.client(t, version, ownToken, declares)
-				raw, err := c.Prompt(mcp.WithCaller(t.Context(), caller), "greet", nil)
-				if rawjson.String(rawjson.Field(raw, "resultType")) == "input_required" {
-					state := rawjson.String(rawjson.Field(raw, "requestState"))
-					out := map[string]json.RawMessage{}
-					for key := range rawjson.Members(rawjson.Field(raw, "inputRequests")) {
-						out[string(key)], _ = answersAll(t.Context(), mcp.MethodElicit, nil)
+				raw, err := promptAnswered(t, w.client(t, version, ownToken, declares), func(caller *mcp.Caller) {
+					if upstreamEra != "legacy" {
+						return
 					}
-					caller.Input = &tenon.InputAnswer{Responses: tenon.EventData(out), State: state}
-					if upstreamEra == "legacy" { // another principal cannot answer
-						anna := w.client(t, version, annaToken, declares)
-						if got, err := anna.Prompt(mcp.WithCaller(t.Context(), caller), "greet", nil); err == nil {
-							t.Errorf("another principal gets %s", got)
-						}
+					// another principal cannot answer
+					anna := w.client(t, version, annaToken, declares)
+					if got, err := anna.Prompt(mcp.WithCaller(t.Context(), caller), "greet", nil); err == nil {
+						t.Errorf("another principal gets %s", got)
 					}
-					raw, err = c.Prompt(mcp.WithCaller(t.Context(), caller), "greet", nil)
-				}
+				})
 				if err != nil || !strings.Contains(string(raw), `"Ann"`) {
 					t.Errorf("%s, %v", raw, err)
 				}

@@ -5,16 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
@@ -50,6 +47,13 @@ func (d *door) offers(ctx context.Context, method string, params json.RawMessage
 		raw, err = d.complete(ctx, h, params)
 	default:
 		return nil, nil
+	}
+	var account ofAccount
+	if r := mcp.RequestOf(ctx); r != nil && errors.As(err, &account) {
+		var needed json.RawMessage
+		if needed, err = d.signInFor(ctx, r, account.server, account.error); needed != nil {
+			return needed, nil
+		}
 	}
 	if err != nil {
 		return nil, d.refusal(ctx, h, params, err)
@@ -94,7 +98,9 @@ type offered struct {
 	of    map[string]*serverOffer
 }
 
+// serverOffer is a server. The embedded ServerOffers asks it, or its cassette.
 type serverOffer struct {
+	host.ServerOffers
 	server    *servers.Server
 	prompts   []mcp.Prompt
 	resources []mcp.Resource
@@ -103,7 +109,7 @@ type serverOffer struct {
 // reachable returns the servers whose prompts and resources belong to an endpoint. If the endpoint selects no servers,
 // all servers belong to it.
 func reachable(h *host.Host, e config.Endpoint) map[string]*servers.Server {
-	all := connections(h)
+	all := maps.Clone(h.Service().Connections())
 	maps.DeleteFunc(all, func(name string, s *servers.Server) bool {
 		whole := len(e.Servers)+len(e.Groups)+len(e.Tools) == 0
 		return s.Status().State == servers.StateDisabled || !whole && !slices.Contains(e.Servers, name)
@@ -111,8 +117,7 @@ func reachable(h *host.Host, e config.Endpoint) map[string]*servers.Server {
 	return all
 }
 
-// connections returns a copy of the connections of a host, or none if a cassette answers for the servers: it has calls
-// of tools only, and nothing may start them.
+// connections returns a copy of the connections of a host, or none if a cassette answers for the servers.
 func connections(h *host.Host) map[string]*servers.Server {
 	s := h.Service()
 	if s.Info().Replays {
@@ -132,16 +137,20 @@ func (d *door) ask(ctx context.Context, h *host.Host, prompts bool) (*offered, e
 	slots := make(chan struct{}, askParallel)
 	var work sync.WaitGroup
 	for name, s := range reachable(h, endpoint) {
-		one := &serverOffer{server: s}
+		from, err := host.OffersOf(h, name)
+		if err != nil {
+			continue // it was removed in the meantime
+		}
+		one := &serverOffer{ServerOffers: from, server: s}
 		o.names, o.of[name] = append(o.names, name), one
 		work.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			// the error is part of the server's status
 			if prompts {
-				one.prompts, _ = s.Prompts(ctx)
+				one.prompts, _ = one.Prompts(ctx)
 			} else {
-				one.resources, _ = s.Resources(ctx)
+				one.resources, _ = one.Resources(ctx)
 			}
 		})
 	}
@@ -253,12 +262,13 @@ func (d *door) prompt(ctx context.Context, h *host.Host, params []byte) (json.Ra
 		return nil, err
 	}
 	if ctx, err = d.as(ctx, h, server); err != nil {
-		return nil, err
+		return nil, d.atServer(h, server, err)
 	}
-	return d.askPrompt(ctx, s, want, remote, args)
+	raw, err := d.askPrompt(ctx, s, want, remote, args)
+	return raw, d.atServer(h, server, err)
 }
 
-func (d *door) findPrompt(ctx context.Context, h *host.Host, want string) (server, remote string, s *servers.Server,
+func (d *door) findPrompt(ctx context.Context, h *host.Host, want string) (server, remote string, s *serverOffer,
 	err error) {
 	o, err := d.ask(ctx, h, true)
 	if err != nil {
@@ -266,7 +276,7 @@ func (d *door) findPrompt(ctx context.Context, h *host.Host, want string) (serve
 	}
 	o.promptNames(func(name, of string, p mcp.Prompt) bool {
 		if name == want {
-			server, remote, s = of, p.Name, o.of[of].server
+			server, remote, s = of, p.Name, o.of[of]
 		}
 		return s == nil
 	})
@@ -274,74 +284,6 @@ func (d *door) findPrompt(ctx context.Context, h *host.Host, want string) (serve
 		return "", "", nil, tenon.Errorf(tenon.CodeInvalid, "there is no prompt '%s'", tenon.Visible(want))
 	}
 	return server, remote, s, nil
-}
-
-// read answers resources/read with the contents as the server sent them.
-func (d *door) read(ctx context.Context, h *host.Host, params []byte) (json.RawMessage, error) {
-	uri := rawjson.String(rawjson.Field(params, "uri"))
-	if at, ok := strings.CutPrefix(uri, agent.ArtifactURI); ok {
-		return d.artifact(ctx, h, uri, at)
-	}
-	server, s, err := d.findResource(ctx, h, uri, func(r mcp.Resource) bool {
-		return r.URI == uri || r.Template != "" && matches(r.Template, uri)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := d.allow(h, resourceTool(server, uri), uriArguments(uri)); err != nil {
-		return nil, err
-	}
-	if ctx, err = d.as(ctx, h, server); err != nil {
-		return nil, err
-	}
-	var told mcp.Hint
-	contents, err := s.Read(mcp.WithHint(ctx, &told), uri)
-	if err != nil {
-		return nil, err
-	}
-	var list []json.RawMessage
-	for _, c := range contents {
-		b, err := json.Marshal(c)
-		if err != nil {
-			return nil, tenon.Errorf(tenon.CodeInternal, "resource '%s': %w", tenon.Visible(uri), err)
-		}
-		list = append(list, rawjson.Field(b, "resource"))
-	}
-	b := append([]byte{'{'}, d.readHint(ctx, h, resourceTool(server, uri), uri, told)...)
-	return append(member(b, "contents", joined(list)), '}'), nil
-}
-
-// findResource returns the first server with a resource or template for which is returns true. It looks at the
-// resources of all servers before the templates.
-func (d *door) findResource(ctx context.Context, h *host.Host, uri string, is func(mcp.Resource) bool) (string,
-	*servers.Server, error) {
-	o, err := d.ask(ctx, h, false)
-	if err != nil {
-		return "", nil, err
-	}
-	for _, template := range []bool{false, true} {
-		for _, name := range o.names {
-			if slices.ContainsFunc(o.of[name].resources, func(r mcp.Resource) bool {
-				return (r.Template != "") == template && is(r)
-			}) {
-				return name, o.of[name].server, nil
-			}
-		}
-	}
-	return "", nil, tenon.Errorf(tenon.CodeNotFound, "there is no resource '%s'", tenon.Visible(uri))
-}
-
-// expression is an expression of a template of URIs (RFC 6570).
-var expression = lazyregexp.New(`\\\{[^{}]*\\\}`)
-
-// matches reports whether a URI can be an expansion of a template. An expression matches any text.
-func matches(template, uri string) bool {
-	if len(template) > 2048 || len(uri) > 8192 {
-		return false
-	}
-	pattern := expression().ReplaceAllString(regexp.QuoteMeta(template), ".*")
-	re, err := regexp.Compile("^(?s:" + pattern + ")$")
-	return err == nil && re.MatchString(uri)
 }
 
 // complete answers completion/complete.
@@ -353,7 +295,7 @@ func (d *door) complete(ctx context.Context, h *host.Host, params []byte) (json.
 		q.Others[string(k)] = rawjson.String(v)
 	}
 	var server string
-	var s *servers.Server
+	var s *serverOffer
 	var err error
 	switch rawjson.String(rawjson.Field(ref, "type")) {
 	case "ref/prompt":

@@ -13,10 +13,10 @@ import (
 	"github.com/tenonhq/tenon/mcp"
 )
 
-// library starts a server with a prompt, a resource, a resource template and completions. Their names contain who.
-func library(t *testing.T, who string) string {
-	t.Helper()
-	s, err := mcp.NewServer(mcp.ServerConfig{Name: who, Completions: true, Offers: func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+// libraryOffers answers requests about a prompt, a resource, a resource template and completions. Their names contain
+// who.
+func libraryOffers(who string) func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		switch method {
 		case "prompts/list":
 			return json.RawMessage(`{"prompts":[{"name":"greet","x-vendor":1.0,"arguments":[{"name":"whom"}]},{"name":"only_` + who + `"}]}`), nil
@@ -32,7 +32,13 @@ func library(t *testing.T, who string) string {
 			return json.RawMessage(`{"completion":{"values":["` + who + `"],"total":1}}`), nil
 		}
 		return nil, nil
-	}})
+	}
+}
+
+// library starts a server with libraryOffers.
+func library(t *testing.T, who string) string {
+	t.Helper()
+	s, err := mcp.NewServer(mcp.ServerConfig{Name: who, Completions: true, Offers: libraryOffers(who)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
-	"github.com/tenonhq/tenon/servers"
 )
 
 const (
@@ -52,7 +52,7 @@ type promptAsk struct {
 
 // askPrompt gets a prompt from a server for the client of the request. The client answers the questions of the server.
 // The client and the server may be of different eras.
-func (d *door) askPrompt(ctx context.Context, s *servers.Server, exposed, remote string, args map[string]string) (
+func (d *door) askPrompt(ctx context.Context, s host.ServerOffers, exposed, remote string, args map[string]string) (
 	json.RawMessage, error) {
 	r := mcp.RequestOf(ctx)
 	if r == nil {
@@ -66,13 +66,23 @@ func (d *door) askPrompt(ctx context.Context, s *servers.Server, exposed, remote
 	if strings.HasPrefix(r.State, askingPrefix) {
 		return d.continuePrompt(ctx, r, exposed)
 	}
-	caller.Input = &tenon.InputAnswer{Responses: r.Responses, State: r.State}
+	caller.Input = &tenon.InputAnswer{Responses: serverResponses(r), State: r.State}
 	return d.beginPrompt(ctx, s, caller, exposed, remote, args)
+}
+
+// serverResponses returns the answers of a modern client to the questions of a server, without the one about a sign-in,
+// which the gateway asked.
+func serverResponses(r *mcp.ToolRequest) json.RawMessage {
+	left := json.RawMessage(without(r.Responses, signInKey))
+	for range rawjson.Members(left) {
+		return left
+	}
+	return nil
 }
 
 // promptRounds gets a prompt for a legacy client. If a modern server needs input, its questions are sent to the client
 // as requests.
-func (d *door) promptRounds(ctx context.Context, s *servers.Server, r *mcp.ToolRequest, remote string,
+func (d *door) promptRounds(ctx context.Context, s host.ServerOffers, r *mcp.ToolRequest, remote string,
 	args map[string]string) (json.RawMessage, error) {
 	caller := mcp.CallerOf(ctx)
 	for range maxPromptRounds {
@@ -102,7 +112,7 @@ func (d *door) promptRounds(ctx context.Context, s *servers.Server, r *mcp.ToolR
 
 // beginPrompt gets a prompt for a modern client. If a legacy server asks, the client gets the question as a result, and
 // the request to the server stays open until the client answers.
-func (d *door) beginPrompt(ctx context.Context, s *servers.Server, caller *mcp.Caller, exposed, remote string,
+func (d *door) beginPrompt(ctx context.Context, s host.ServerOffers, caller *mcp.Caller, exposed, remote string,
 	args map[string]string) (json.RawMessage, error) {
 	if !d.g.enter() {
 		return nil, errClosing

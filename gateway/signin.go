@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/json"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,8 +16,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/internal/rawjson"
-	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
 )
 
@@ -34,6 +31,8 @@ const (
 	// maxSignIns bounds the links and sign-ins of all principals, maxSignInsOf the ones of one principal. The oldest
 	// unused link of the principal with the most of them is dropped, or else its oldest sign-in.
 	maxSignIns, maxSignInsOf = 1024, 16
+	// maxTold bounds the sessions that are notified of the end of a sign-in.
+	maxTold = 64
 	// signInKey is the key of the request in an answer that needs a sign-in.
 	signInKey = "tenonhq.github.io/sign-in"
 )
@@ -52,6 +51,7 @@ type signIn struct {
 	ticket  string // the secret in the link
 	id      string // names the elicitation
 	expires time.Time
+	told    map[mcp.Session]struct{} // the clients that know id
 
 	cancel  context.CancelFunc // nil until a browser used the link
 	state   string             // of the request to the authorization server; empty before and after it is awaited
@@ -271,8 +271,28 @@ func (g *Gateway) signInAs(ctx context.Context, one *signIn) {
 	g.signIns.mu.Lock()
 	g.signIns.drop(one)
 	one.err = err
+	told := one.told
 	g.signIns.mu.Unlock()
 	close(one.done)
+	if err != nil {
+		return
+	}
+	for session := range told { // a slow client must not delay the others
+		go session.Notify("notifications/elicitation/complete", append(text([]byte{'{'}, "elicitationId", one.id), '}'))
+	}
+}
+
+// tell records that a client knows the id of a link, so that it is notified of the end of the sign-in.
+func (s *signIns) tell(one *signIn, client mcp.Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(one.told) >= maxTold {
+		return
+	}
+	if one.told == nil {
+		one.told = map[mcp.Session]struct{}{}
+	}
+	one.told[client] = struct{}{}
 }
 
 // EndSignIn ends the sign-in to which a browser came back. browser returns the content of its cookie for a link. The
@@ -339,46 +359,4 @@ func ownOrigin(r *http.Request) string {
 		return ""
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host)
-}
-
-// reply is answer for a call that may fail because its principal has not signed in to a server. It tells the client the
-// address of a page for that, in the way that the client understands.
-func (d *door) reply(ctx context.Context, r *mcp.ToolRequest, result *tenon.Result, err error) (json.RawMessage,
-	error) {
-	origin, web := ctx.Value(originKey{}).(string)
-	if tenon.ErrorCode(err) != tenon.CodeAuth || !web {
-		return d.answer(r, result, err)
-	}
-	server := host.SignsInItself(ctx, d.g.current(), d.key.who, r.Name)
-	if server == "" {
-		return d.answer(r, result, err)
-	}
-	if origin == "" {
-		return d.answer(r, nil, tenon.Errorf(tenon.CodeAuth, "%w. tenon gives no link for it, because the request's "+
-			"Host is not an address that tenon knows as its own: set serve.origins to the origin of tenon for browsers",
-			err))
-	}
-	answered := rawjson.String(rawjson.Field(rawjson.Field(r.Responses, signInKey), "action"))
-	if answered != "" && answered != "accept" {
-		return d.answer(r, nil, tenon.Errorf(tenon.CodeAuth, "%w; the client did not open the page for it", err))
-	}
-	one := d.g.signIns.link(host.SignInLink{Principal: d.key.who, Endpoint: d.key.endpoint, Server: server,
-		Origin: origin})
-	address := one.Origin + signInPath + one.ticket
-	message := "Sign in to the MCP server '" + server + "' as '" + tenon.Visible(string(d.key.who)) + "' of tenon."
-	params := text(text(text([]byte(`{"mode":"url"`), "message", message), "url", address), "elicitationId", one.id)
-	params = append(params, '}')
-	switch can := d.caller(r).CanAnswer(mcp.MethodElicit, params); {
-	case can && r.Modern:
-		request := append(member(text([]byte{'{'}, "method", mcp.MethodElicit), "params",
-			without(params, "elicitationId")), '}')
-		requests := append(member([]byte{'{'}, signInKey, request), '}')
-		return append(append([]byte(`{"resultType":"input_required","inputRequests":`), requests...), '}'), nil
-	case can:
-		e := jsonrpc.Errorf(mcp.CodeURLElicitation, "%s", message)
-		e.Data = append(append([]byte(`{"elicitations":[`), params...), "]}"...)
-		return nil, e
-	}
-	return d.answer(r, nil, tenon.Errorf(tenon.CodeAuth, "%w. Open %s in a browser, as '%s' and within ten minutes, "+
-		"and then call the tool again", err, address, d.key.who))
 }

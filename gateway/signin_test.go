@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +31,8 @@ type accounts struct {
 // serveAccounts starts the server. Its own listing uses the grant client_credentials.
 func serveAccounts(t *testing.T) *accounts {
 	t.Helper()
-	s, err := mcp.NewServer(mcp.ServerConfig{Name: "accounts", Tools: []mcp.ServerTool{echoTool}})
+	s, err := mcp.NewServer(mcp.ServerConfig{Name: "accounts", Tools: []mcp.ServerTool{echoTool}, Completions: true,
+		Offers: libraryOffers("acc")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,4 +276,34 @@ func TestGW_11_RefusedSignIn(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	linkOf(t, anna) // she is asked again
+}
+
+// TestGW_11_CallDuringSignIn checks that a call of a principal is answered while a new sign-in of the same principal is
+// open in a browser, although the token of the sign-in so far has to be refreshed.
+func TestGW_11_CallDuringSignIn(t *testing.T) {
+	a := serveAccounts(t)
+	a.ExpiresIn = 1
+	w := openAccounts(t, a, "", "sign_in: true", "")
+	var later atomic.Int64
+	gateway.SetSignInTime(w.gate, func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
+	anna, hers := w.client(t, mcp.Modern, annaToken, visitsURLs), newBrowser(t)
+	first := linkOf(t, anna)
+	later.Store(int64(6 * time.Minute))
+	second := linkOf(t, anna)
+	if first == second {
+		t.Fatal("there is no second link")
+	}
+	if status, _, body := hers.visit(t, http.MethodGet, hers.begin(t, first, annaToken), ""); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	callback := hers.begin(t, second, annaToken)
+	time.Sleep(1100 * time.Millisecond) // the token expires
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if r, err := anna.Call(ctx, tenon.Call{Tool: "echo"}); err != nil || r.IsError || r.Input != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if status, _, body := hers.visit(t, http.MethodGet, callback, ""); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
 }

@@ -41,10 +41,14 @@ func (d *door) watch(ctx context.Context, uri string) (stop func(), err error) {
 // credentials at that server.
 func (d *door) watchable(ctx context.Context, h *host.Host, uri string) (own context.Context, server string,
 	s *servers.Server, err error) {
-	server, s, err = d.findResource(ctx, h, uri, func(r mcp.Resource) bool {
+	if h.Service().Info().Replays {
+		return nil, "", nil, tenon.Errorf(tenon.CodeInvalid, "a replay has no servers, so no resource can be watched")
+	}
+	server, from, err := d.findResource(ctx, h, uri, func(r mcp.Resource) bool {
 		return r.URI == uri || r.Template != "" && matches(r.Template, uri)
 	})
 	if err == nil {
+		s = from.server
 		err = d.allow(h, resourceTool(server, uri), uriArguments(uri))
 	}
 	if err == nil {

@@ -65,6 +65,25 @@ func SignIn(ctx context.Context, h *Host, who tenon.Principal, server, redirect 
 	return s.LoginAs(ctx, who, redirect, visit)
 }
 
+// SignOut revokes and deletes the own sign-in of a principal at a server. had reports whether there was one. untold is
+// the error if the tokens could not be revoked at the authorization server; they are deleted anyway. Errors: not_found,
+// invalid (the server has no sign-in), store.
+func SignOut(ctx context.Context, h *Host, who tenon.Principal, server string) (had bool, untold, err error) {
+	s := h.connections()[server]
+	switch {
+	case s == nil:
+		return false, nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'", tenon.Visible(server))
+	case who == "" || who == tenon.PrincipalLocal:
+		return false, nil, tenon.Errorf(tenon.CodeInvalid, "'%s' has no separate sign-in at server '%s'; the "+
+			"sign-in that all share is deleted with: tenon servers logout %s", tenon.PrincipalLocal, server, server)
+	}
+	return s.LogoutAs(ctx, who)
+}
+
+// SignsIn reports whether a principal has to sign in to a server for itself, because the server's
+// caller_credentials.sign_in is set.
+func SignsIn(h *Host, who tenon.Principal, server string) bool { return h.signsIn(who, server) }
+
 // signsIn reports whether a principal has to sign in to a server for itself.
 func (h *Host) signsIn(who tenon.Principal, server string) bool {
 	return who != "" && who != tenon.PrincipalLocal && h.config.Servers[server].CallerCredentials.SignIn

@@ -1,12 +1,15 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -235,5 +238,51 @@ func TestCallByServer(t *testing.T) {
 				t.Errorf("%v %v", r, err)
 			}
 		})
+	}
+}
+
+// TestAddedServersShare checks that servers which a program adds use one connection if their settings are equal and
+// they have share: true, and each its own otherwise.
+func TestAddedServersShare(t *testing.T) {
+	srv, err := mcp.NewServer(mcp.ServerConfig{Name: "x", Version: "1", Tools: []mcp.ServerTool{{
+		Definition: json.RawMessage(`{"name":"send","inputSchema":{"type":"object"}}`),
+		Call: func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) {
+			return json.RawMessage(`{"content":[]}`), nil
+		}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var begun atomic.Int32
+	web := srv.HTTP(mcp.HTTPConfig{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && bytes.Contains(body, []byte(`"method":"initialize"`)) {
+			begun.Add(1)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		web.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	for _, share := range []bool{false, true} {
+		begun.Store(0)
+		h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Config: &config.Config{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b"} {
+			if err := h.Servers().Add(t.Context(), name, servers.Config{URL: s.URL, Protocol: mcp.LatestLegacy, Share: share}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := int32(2)
+		if share {
+			want = 1
+		}
+		if n := begun.Load(); n != want {
+			t.Errorf("share %t: %d connections, want %d", share, n, want)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -55,6 +55,7 @@ func (h *Host) startLight(ctx context.Context, call directCall, c Credentials,
 	}
 	spec, snapshot := call.spec, call.snapshot
 	h.brought.hold(spec.Run.ID, spec.Run.Owner(), c)
+	ctx = withRequest(ctx, spec.Run.ID, c)
 	deciding := context.WithValue(ctx, preparedKey{}, call.ready)
 	l, fits, err := h.executor.Light(deciding, executor.LightConfig{Row: spec.Run, Now: h.now,
 		Core:  agent.NewDirect(call.input),

@@ -85,6 +85,30 @@ func (k *credentials) drop(run string) {
 	delete(k.of, run)
 }
 
+// requestKey is the context key of the credentials with which the run of a request began.
+type requestKey struct{}
+
+type ofRequest struct {
+	run string
+	c   Credentials
+}
+
+// withRequest returns a context that has the credentials of the request which began a run.
+func withRequest(ctx context.Context, run string, c Credentials) context.Context {
+	if len(c) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, requestKey{}, ofRequest{run, c})
+}
+
+// requestCredentials returns the credentials of the request which began a run, if the context is of that request.
+func requestCredentials(ctx context.Context, run string) Credentials {
+	if r, ok := ctx.Value(requestKey{}).(ofRequest); ok && r.run == run {
+		return r.c
+	}
+	return nil
+}
+
 // holds reports whether there are credentials for a run.
 func (k *credentials) holds(run string) bool {
 	k.mu.Lock()
@@ -186,7 +210,11 @@ func (h *Host) overlay(ctx context.Context, run tenon.Run, server string) (serve
 		return servers.Overlay{}, nil
 	}
 	root := tenon.RootRun(run.ID)
-	if o, ok := h.brought.find(root, server); ok {
+	o, ok := h.brought.find(root, server)
+	if !ok { // another run may have taken their place
+		o, ok = requestCredentials(ctx, root)[server]
+	}
+	if ok {
 		return h.exchanged(ctx, run.Owner(), server, o)
 	}
 	if a := h.config.Servers[server].CallerCredentials; a.Bearer || a.Exchange || len(a.Headers)+len(a.Env) > 0 {
@@ -194,7 +222,7 @@ func (h *Host) overlay(ctx context.Context, run tenon.Run, server string) (serve
 		if err == nil && slices.Contains(names, server) {
 			err = lost(root, []string{server})
 		}
-		// A call that was sent before it is stored has the credentials in memory, if it began with any.
+		// A call that was sent before it is stored has the credentials in its context, if it began with any.
 		if err != nil && tenon.ErrorCode(err) != tenon.CodeNotFound {
 			return servers.Overlay{}, err
 		}

@@ -270,7 +270,9 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 			return nil, tenon.Errorf(tenon.CodeConfig, "model '%s' is nil", tenon.Visible(name))
 		}
 	}
-	if err := h.openCassette(); err != nil {
+	if before != nil {
+		h.cassette = before.cassette // a new recorder would remove its recordings
+	} else if err := h.openCassette(); err != nil {
 		return nil, err
 	}
 	h.protected = h.protectedPaths()
@@ -420,7 +422,10 @@ func (h *Host) Close() error {
 	err = errors.Join(err, h.closeCluster())
 	defer h.dropScratch()
 	h.catchUp()
-	return errors.Join(err, h.cassette.close(), h.leaveStore())
+	if !h.replaced.Load() { // otherwise the next host has the cassette
+		err = errors.Join(err, h.cassette.close())
+	}
+	return errors.Join(err, h.leaveStore())
 }
 
 // connections returns the connections to the servers. The map is never changed, only replaced.

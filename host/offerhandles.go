@@ -57,10 +57,11 @@ type ServerContext interface {
 	// after which nothing follows: not_found, invalid (the server offers no subscriptions; a replay), errors of the
 	// connection.
 	Watch(ctx context.Context, server, uri string) iter.Seq2[servers.Update, error]
-	// Mentions finds the resources that a text names as @SERVER:URI, each once. See [MentionsIn].
+	// Mentions finds the resources that a text names as @SERVER:URI, each once. See [MentionsIn] and
+	// [ReadMentions].
 	Mentions(ctx context.Context, text string) ([]Mention, error)
-	// Attached reads the resources that a text names.
-	Attached(ctx context.Context, text string) ([]tenon.Part, error)
+	// Known returns the handle of what the servers listed last.
+	Known() KnownContext
 }
 
 // Tools lists and calls tools.

@@ -5,13 +5,14 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/record"
 	"github.com/tenonhq/tenon/servers"
@@ -37,59 +38,12 @@ type ServerResource struct {
 	mcp.Resource
 }
 
-func (h contextHandle) Prompts(ctx context.Context, names ...string) ([]ServerPrompt, []Problem, error) {
-	return ofServers(ctx, h.Host, names, func(s record.Offers, name string) ([]ServerPrompt, error) {
-		list, err := s.Prompts(ctx)
-		out := make([]ServerPrompt, len(list))
-		for i, p := range list {
-			out[i] = ServerPrompt{name, p}
-		}
-		return out, err
-	})
-}
+// ServerOffers are the prompts, resources and completions of one server.
+type ServerOffers = record.Offers
 
-func (h contextHandle) Resources(ctx context.Context, names ...string) ([]ServerResource, []Problem, error) {
-	return ofServers(ctx, h.Host, names, func(s record.Offers, name string) ([]ServerResource, error) {
-		list, err := s.Resources(ctx)
-		out := make([]ServerResource, len(list))
-		for i, r := range list {
-			out[i] = ServerResource{name, r}
-		}
-		return out, err
-	})
-}
-
-// ofServers asks servers in parallel and keeps their order.
-func ofServers[T any](ctx context.Context, h *Host, names []string, ask func(record.Offers, string) ([]T,
-	error)) ([]T, []Problem, error) {
-	if len(names) == 0 {
-		for name := range h.connections() {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-	}
-	all := make([]record.Offers, len(names))
-	for i, name := range names {
-		s, err := h.offering(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		all[i] = s
-	}
-	lists, errs := make([][]T, len(names)), make([]error, len(names))
-	var wg sync.WaitGroup
-	for i, s := range all {
-		wg.Go(func() { lists[i], errs[i] = ask(s, names[i]) })
-	}
-	wg.Wait()
-	var problems []Problem
-	for i, err := range errs {
-		if err != nil {
-			problems = append(problems, Problem{names[i], err})
-		}
-	}
-	return slices.Concat(lists...), problems, ctx.Err()
-}
+// OffersOf returns what a server offers to a client of a surface. A cassette of the host records it, or answers for
+// the server. Errors: not_found.
+func OffersOf(h *Host, server string) (ServerOffers, error) { return h.offering(server) }
 
 // Prompted is a prompt that a server filled in: a text for the model, and media such as pictures.
 type Prompted struct {
@@ -109,23 +63,47 @@ func (h contextHandle) FillPrompt(ctx context.Context, server, name string, args
 	return ReadPrompt(server, name, raw)
 }
 
-// ReadPrompt reads the result of prompts/get as [ServerContext.FillPrompt] returns it. Errors: protocol, too_large,
-// invalid (no model accepts the content).
-func ReadPrompt(server, name string, raw json.RawMessage) (Prompted, error) {
-	type message struct {
-		Role    string
-		Content tenon.Content
-	}
-	var r struct{ Messages []message }
+// promptMessage is a message of a prompt that a server filled in.
+type promptMessage struct {
+	Role    string
+	Content json.RawMessage
+}
+
+// promptMessages reads the messages of a result of prompts/get. The specification requires an array of objects, each
+// with an object as its content.
+func promptMessages(raw json.RawMessage) ([]promptMessage, error) {
+	var r struct{ Messages []promptMessage }
 	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, err
+	}
+	if r.Messages == nil {
+		return nil, errors.New("its member messages is missing or null, not an array")
+	}
+	for i, m := range r.Messages {
+		if !rawjson.IsObject(m.Content) {
+			return nil, fmt.Errorf("the content of message %d is not an object", i+1)
+		}
+	}
+	return r.Messages, nil
+}
+
+// ReadPrompt reads the result of prompts/get as [ServerContext.FillPrompt] returns it. A prompt with only media has no
+// text. Errors: protocol, too_large, invalid (no model accepts the content, or the prompt is empty).
+func ReadPrompt(server, name string, raw json.RawMessage) (Prompted, error) {
+	messages, err := promptMessages(raw)
+	if err != nil {
 		return Prompted{}, tenon.Errorf(tenon.CodeProtocol, "prompt '%s' of server '%s' cannot be read: %w",
 			tenon.Visible(name), server, err)
 	}
-	several := slices.ContainsFunc(r.Messages, func(m message) bool { return m.Role != string(tenon.RoleUser) })
+	several := slices.ContainsFunc(messages, func(m promptMessage) bool { return m.Role != string(tenon.RoleUser) })
 	var out Prompted
 	var texts []string
-	for _, m := range r.Messages {
-		part, err := contentPart(m.Content)
+	for _, m := range messages {
+		var c tenon.Content
+		if err := c.UnmarshalJSON(m.Content); err != nil {
+			return Prompted{}, err
+		}
+		part, err := contentPart(c)
 		if err != nil {
 			return Prompted{}, tenon.Errorf(tenon.ErrorCode(err), "prompt '%s' of server '%s': %w",
 				tenon.Visible(name), server, err)
@@ -139,9 +117,8 @@ func ReadPrompt(server, name string, raw json.RawMessage) (Prompted, error) {
 		}
 		texts = append(texts, part.Text)
 	}
-	if out.Text = strings.Join(texts, "\n\n"); out.Text == "" {
-		return out, tenon.Errorf(tenon.CodeInvalid, "prompt '%s' of server '%s' has no text, which a question needs",
-			tenon.Visible(name), server)
+	if out.Text = strings.Join(texts, "\n\n"); out.Text == "" && len(out.Files) == 0 {
+		return out, tenon.Errorf(tenon.CodeInvalid, "prompt '%s' of server '%s' is empty", tenon.Visible(name), server)
 	}
 	return out, nil
 }
@@ -270,11 +247,7 @@ func MentionsIn(text string, isServer func(string) bool) []Mention {
 	return list
 }
 
-func (h contextHandle) Attached(ctx context.Context, text string) ([]tenon.Part, error) {
-	return ReadMentions(ctx, h, text)
-}
-
-// ReadMentions reads the resources that a text names. It is [ServerContext.Attached] of every ServerContext. Errors:
+// ReadMentions reads the resources that a text names. Errors:
 // invalid (too many), errors of [ServerContext.Attach].
 func ReadMentions(ctx context.Context, c ServerContext, text string) ([]tenon.Part, error) {
 	mentions, err := c.Mentions(ctx, text)

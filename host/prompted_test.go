@@ -19,13 +19,26 @@ func TestReadPrompt(t *testing.T) {
 		"a conversation":      {`{"messages":[{"role":"user","content":{"type":"text","text":"Hi"}},{"role":"assistant","content":{"type":"text","text":"Yes?"}}]}`, "User: Hi\n\nAssistant: Yes?", ""},
 		"a role with escapes": {`{"messages":[{"role":"\u001b[2J","content":{"type":"text","text":"Hi"}}]}`, `\u{1b}[2J: Hi`, ""},
 		"a role of one rune":  {`{"messages":[{"role":"é","content":{"type":"text","text":"Hi"}}]}`, "é: Hi", ""},
-		"only a picture":      {`{"messages":[{"role":"user","content":{"type":"image","mimeType":"image/png","data":"AAAA"}}]}`, "", tenon.CodeInvalid},
+		"only a picture":      {`{"messages":[{"role":"user","content":{"type":"image","mimeType":"image/png","data":"AAAA"}}]}`, "", ""},
+		"empty":               {`{"messages":[]}`, "", tenon.CodeInvalid},
 		"no JSON":             {`{`, "", tenon.CodeProtocol},
+		"null":                {`null`, "", tenon.CodeProtocol},
+		"messages null":       {`{"messages":null}`, "", tenon.CodeProtocol},
+		"no messages":         {`{}`, "", tenon.CodeProtocol},
+		"messages no array":   {`{"messages":{}}`, "", tenon.CodeProtocol},
+		"a message null":      {`{"messages":[null]}`, "", tenon.CodeProtocol},
+		"content a text":      {`{"messages":[{"role":"user","content":"Hi"}]}`, "", tenon.CodeProtocol},
+		"content an array":    {`{"messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]}`, "", tenon.CodeProtocol},
+		"content null":        {`{"messages":[{"role":"user","content":null}]}`, "", tenon.CodeProtocol},
+		"no content":          {`{"messages":[{"role":"user"}]}`, "", tenon.CodeProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := host.ReadPrompt("s", "p", json.RawMessage(tt.raw))
 			if got.Text != tt.want || tenon.ErrorCode(err) != tt.code {
 				t.Errorf("%q, %v", got.Text, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "prompt 'p' of server 's'") {
+				t.Errorf("the error does not name the server: %v", err)
 			}
 		})
 	}

@@ -123,7 +123,7 @@ func (h *Host) makeServer(before *Host, name string, entry servers.Config, kept 
 	}
 	options := h.serverOptions(name, kept)
 	options.TimeoutKey, options.Cache, options.Identity, options.Patience = timeoutKey, kept, identity, h.cfg.Patience
-	options.RefreshTools, options.Pool = h.cfg.RefreshTools, &pool.pool
+	options.RefreshTools = h.cfg.RefreshTools
 	// Secrets are read when the server that uses them starts, so that a missing secret affects only this server.
 	options.Resolve = func(ctx context.Context) (c servers.Config, err error) {
 		if untrusted {
@@ -149,7 +149,7 @@ func (h *Host) serverOptions(name, logs string) servers.Options {
 	return servers.Options{LookupEnv: h.cfg.LookupEnv, Version: h.cfg.Version, Logger: h.log, Logs: logs,
 		Key:    func(key string) string { return cfg.KeyName("servers." + name + "." + key) },
 		Seal:   func(parts ...[]byte) []byte { return pool.key.Load().Listing(parts...) },
-		Frames: !h.cfg.ShortLived, Reaper: &pool.reaper, Vault: h.vault,
+		Frames: !h.cfg.ShortLived, Reaper: &pool.reaper, Pool: &pool.pool, Vault: h.vault,
 		Learned: pool.redactor.Add, Mask: pool.redactor.Text,
 		Admit: h.onlyPublic(), Slow: h.slow(), Notify: h.notify(),
 		Changed: func(string) { pool.changes.Add(1) }}

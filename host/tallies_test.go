@@ -23,7 +23,7 @@ import (
 // It can also pause the reading of summaries.
 type reading struct {
 	store.Store
-	journals int
+	journals atomic.Int64
 	whole    atomic.Int64
 	slow     chan struct{} // if not nil, reading summaries waits until it is closed
 }
@@ -37,7 +37,7 @@ func (r *reading) Append(ctx context.Context, a store.Append) error {
 }
 
 func (r *reading) Events(ctx context.Context, run string, after uint64, limit int) ([]tenon.Event, error) {
-	r.journals++
+	r.journals.Add(1)
 	return r.Store.Events(ctx, run, after, limit)
 }
 
@@ -95,13 +95,13 @@ func testNoJournalTwice(t *testing.T) {
 	for i := range 3 {
 		ask(t, h, host.Question{Text: fmt.Sprint("question ", i)})
 	}
-	r.journals = 0
+	r.journals.Store(0)
 	first := counts(t, h) // reads each journal once, and stores the summaries
-	if r.journals != 3 {
-		t.Errorf("%d journals were read for 3 runs", r.journals)
+	if r.journals.Load() != 3 {
+		t.Errorf("%d journals were read for 3 runs", r.journals.Load())
 	}
-	if diff := cmp.Diff(first, counts(t, h), cmp.AllowUnexported(host.Stat{})); diff != "" || r.journals != 3 {
-		t.Errorf("%d journals; from the summaries (-first +again):\n%s", r.journals, diff)
+	if diff := cmp.Diff(first, counts(t, h), cmp.AllowUnexported(host.Stat{})); diff != "" || r.journals.Load() != 3 {
+		t.Errorf("%d journals; from the summaries (-first +again):\n%s", r.journals.Load(), diff)
 	}
 	if list := first[host.StatsModels]; len(list) != 1 || list[0].Calls != 3 {
 		t.Errorf("by models: %+v", list)
@@ -144,10 +144,10 @@ func testKeptTallies(t *testing.T) {
 	waitKept(t, r)
 	stop()
 	<-kept
-	r.journals = 0
+	r.journals.Store(0)
 	counts(t, h)
-	if r.journals != 0 {
-		t.Errorf("statistics read %d journals after Keep", r.journals)
+	if r.journals.Load() != 0 {
+		t.Errorf("statistics read %d journals after Keep", r.journals.Load())
 	}
 	hits, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "question",
 		Progress: func(int, int) { t.Error("the search indexes after Keep") }})
@@ -205,15 +205,16 @@ func testKeptClientCalls(t *testing.T) {
 		}
 		waitEnded(t, r, calls)
 	}
-	r.journals = 0
+	r.journals.Store(0)
 	ctx, stop := context.WithCancel(t.Context())
 	kept := make(chan struct{})
 	go func() { h.Service().Storage().State().Keep(ctx); close(kept) }()
 	waitKept(t, r)
 	stop()
 	<-kept
-	if taken := calls - int(r.whole.Load()); r.journals > 2*taken { // one reading for the summary, one for the index
-		t.Errorf("%d journals were read, but the engine took over only %d of %d calls", r.journals, taken, calls)
+	taken := calls - int(r.whole.Load())
+	if r.journals.Load() > int64(2*taken) { // one reading for the summary, one for the index
+		t.Errorf("%d journals were read, but the engine took over only %d of %d calls", r.journals.Load(), taken, calls)
 	}
 	hits, err := h.Sessions().Transcripts().Search(t.Context(), transcript.Query{Words: "water", Limit: calls,
 		Progress: func(int, int) { t.Error("the search indexes after Keep") }})

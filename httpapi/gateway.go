@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/jsonrpc"
 )
@@ -41,19 +42,29 @@ func (c *call) forward() (done bool, err error) {
 	return c.cfg.Replicas.Forward(c.w, r, c.body, c.caller.Principal)
 }
 
+// GatewayClients is the response of GET /api/v1/gateway/clients.
+type GatewayClients struct {
+	Endpoints []config.ServedEndpoint `json:"endpoints"` // where clients reach the gateway; empty if there is none
+	Items     []host.GatewayClient    `json:"items"`
+}
+
 // gatewayClients lists the MCP clients that have used the gateway lately. Without a gateway there are none.
 func (c *call) gatewayClients() error {
 	var list []host.GatewayClient
 	if c.cfg.Gateway != nil {
 		list = c.cfg.Gateway.Clients()
 	}
-	return c.answer(http.StatusOK, items(list))
+	out := GatewayClients{Endpoints: []config.ServedEndpoint{}, Items: items(list).Items}
+	if c.cfg.Gateway != nil {
+		out.Endpoints = c.h.Service().Info().Config.Gateway.Served()
+	}
+	return c.answer(http.StatusOK, out)
 }
 
 // GatewayClients returns the MCP clients that have used the gateway of the process lately, the latest first. Errors:
 // denied (only the owner may), unreachable.
 func (c *Client) GatewayClients(ctx context.Context) ([]host.GatewayClient, error) {
-	l, err := fetch[list[host.GatewayClient]](ctx, c, http.MethodGet, at("gateway", "clients"), nil, "")
+	l, err := fetch[GatewayClients](ctx, c, http.MethodGet, at("gateway", "clients"), nil, "")
 	return l.Items, err
 }
 

@@ -1,32 +1,15 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
-	"maps"
-	"slices"
-	"sync"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/servers"
 )
-
-// in returns the server with the name, or all enabled servers if name is empty.
-func (c *call) in(name string) ([]*servers.Server, error) {
-	if name != "" {
-		s, err := c.usable(name)
-		return []*servers.Server{s}, err
-	}
-	all := c.h.Service().Connections()
-	var list []*servers.Server
-	for _, n := range slices.Sorted(maps.Keys(all)) {
-		if all[n].Status().State != servers.StateDisabled {
-			list = append(list, all[n])
-		}
-	}
-	return list, nil
-}
 
 // usable returns an enabled server by its name.
 func (c *call) usable(name string) (*servers.Server, error) {
@@ -40,67 +23,85 @@ func (c *call) usable(name string) (*servers.Server, error) {
 	return s, nil
 }
 
-// askParallel is the largest number of concurrent requests to servers.
-const askParallel = 8
+// offersOf returns the prompts and resources of an enabled server.
+func (c *call) offersOf(name string) (host.ServerOffers, error) {
+	if _, err := c.usable(name); err != nil {
+		return nil, err
+	}
+	return host.OffersOf(c.h, name)
+}
 
-// asked calls ask for a named server, or for all enabled servers in parallel. It joins the lists in the order of the
-// servers. If a server is named, its error is returned. Otherwise the error of a server becomes a problem in the
-// result.
-func asked[T any](c *call, name string, ask func(*servers.Server) ([]T, error)) (offers[T], error) {
-	out := offers[T]{Items: []T{}}
-	list, err := c.in(name)
+// offers is a list of prompts or resources, and the servers that could not list theirs.
+type offers[T any] struct {
+	Items    []T             `json:"items"`
+	Listed   *time.Time      `json:"listed,omitempty"`   // when the oldest of the stored lists was made
+	Unlisted []string        `json:"unlisted,omitempty"` // servers that were not asked, and of which no list is known
+	Problems []ServerProblem `json:"problems,omitempty"`
+}
+
+// promptsOf lists the prompts of a server, or of all enabled servers if name is empty. from is the query parameter of
+// this name.
+func (c *call) promptsOf(name, from string) (offers[host.ServerPrompt], error) {
+	all := c.h.Servers().Context()
+	return listOffers(c, name, from, all.Prompts, all.Known().Prompts, all.Known().StoredPrompts)
+}
+
+// resourcesOf lists resources and templates in the way of promptsOf.
+func (c *call) resourcesOf(name, from string) (offers[host.ServerResource], error) {
+	all := c.h.Servers().Context()
+	return listOffers(c, name, from, all.Resources, all.Known().Resources, all.Known().StoredResources)
+}
+
+// The values of the query parameter from.
+const (
+	fromServers = "servers" // the default
+	fromKnown   = "known"
+	fromStored  = "stored"
+)
+
+// listOffers lists what a named server offers, or all enabled servers. If a server is named, its error is returned.
+// Otherwise the error of a server becomes a problem in the result.
+func listOffers[T any](c *call, name, from string,
+	ask func(context.Context, ...string) ([]T, []host.Problem, error),
+	known, stored func(context.Context, ...string) (host.Known[T], error)) (out offers[T], err error) {
+	var names []string
+	if name != "" {
+		if _, err := c.usable(name); err != nil {
+			return out, err
+		}
+		names = []string{name}
+	}
+	var k host.Known[T]
+	switch from {
+	case "", fromServers:
+		k.Items, k.Problems, err = ask(c.ctx(), names...)
+	case fromKnown:
+		k, err = known(c.ctx(), names...)
+	case fromStored:
+		k, err = stored(c.ctx(), names...)
+	default:
+		err = tenon.Errorf(tenon.CodeInvalid, "from=%s is unknown: write servers, known or stored",
+			tenon.Visible(from))
+	}
+	if err == nil && name != "" && len(k.Problems) > 0 {
+		err = k.Problems[0].Err
+	}
 	if err != nil {
 		return out, err
 	}
-	got := make([][]T, len(list))
-	errs := make([]error, len(list))
-	slots := make(chan struct{}, askParallel)
-	var wg sync.WaitGroup
-	for i, s := range list {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			got[i], errs[i] = ask(s)
-		})
+	out = offers[T]{Items: k.Items, Unlisted: k.Unlisted, Problems: c.problemsOf(k.Problems)}
+	if out.Items == nil {
+		out.Items = []T{}
 	}
-	wg.Wait()
-	for i, s := range list {
-		if errs[i] != nil && name != "" {
-			return out, errs[i]
-		}
-		if errs[i] != nil {
-			out.Problems = append(out.Problems, ServerProblem{s.Status().Name, tenon.ErrorCode(errs[i]),
-				c.advice(errs[i].Error())})
-		}
-		out.Items = append(out.Items, got[i]...)
+	if !k.Listed.IsZero() {
+		at := k.Listed.UTC()
+		out.Listed = &at
 	}
 	return out, nil
 }
 
-func (c *call) promptsOf(name string) (offers[host.ServerPrompt], error) {
-	return asked(c, name, func(s *servers.Server) ([]host.ServerPrompt, error) {
-		list, err := s.Prompts(c.ctx())
-		out := make([]host.ServerPrompt, len(list))
-		for i, p := range list {
-			out[i] = host.ServerPrompt{Server: s.Status().Name, Prompt: p}
-		}
-		return out, err
-	})
-}
-
-func (c *call) resourcesOf(name string) (offers[host.ServerResource], error) {
-	return asked(c, name, func(s *servers.Server) ([]host.ServerResource, error) {
-		list, err := s.Resources(c.ctx())
-		out := make([]host.ServerResource, len(list))
-		for i, r := range list {
-			out[i] = host.ServerResource{Server: s.Status().Name, Resource: r}
-		}
-		return out, err
-	})
-}
-
 func (c *call) getPrompt(r PromptRequest) (json.RawMessage, error) {
-	s, err := c.usable(r.Server)
+	s, err := c.offersOf(r.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (c *call) getPrompt(r PromptRequest) (json.RawMessage, error) {
 
 // completion returns values of an argument of a prompt or of a variable of a template.
 func (c *call) completion(r CompletionRequest) (found mcp.Completion, err error) {
-	s, err := c.usable(r.Server)
+	s, err := c.offersOf(r.Server)
 	switch {
 	case err != nil:
 		return found, err
@@ -134,7 +135,7 @@ func (c *call) completion(r CompletionRequest) (found mcp.Completion, err error)
 }
 
 func (c *call) readResource(r ReadRequest) ([]tenon.Content, error) {
-	s, err := c.usable(r.Server)
+	s, err := c.offersOf(r.Server)
 	if err != nil {
 		return nil, err
 	}

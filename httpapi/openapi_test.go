@@ -310,6 +310,11 @@ func (a *truth) rest(t *testing.T) {
 		"/api/v1/models", "/api/v1/schedules", "/api/v1/gateway/clients", "/api/v1/config", "/v1/models", "/v1/models/{model}"} {
 		a.ask(t, "GET", path, "", "", 200)
 	}
+	for _, path := range []string{"/api/v1/prompts", "/api/v1/resources"} {
+		a.ask(t, "GET", path, "?from=stored", "", 200)
+		a.ask(t, "GET", path, "?from=known", "", 200)
+		a.ask(t, "GET", path, "?from=memory", "", 400)
+	}
 	a.ask(t, "POST", "/api/v1/prompts/get", "", `{"server":"off","name":"x"}`, 400)
 	a.ask(t, "POST", "/api/v1/resources/read", "", `{"server":"none","uri":"x"}`, 404)
 	for _, by := range host.StatsBy() {

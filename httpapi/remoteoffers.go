@@ -34,6 +34,7 @@ func (c *Client) Models() host.Models { return remoteModels{c} }
 type (
 	remoteServers   struct{ *Client }
 	remoteContext   struct{ *Client }
+	remoteKnown     struct{ *Client }
 	remoteTools     struct{ *Client }
 	remotePins      struct{}
 	remoteTables    struct{ *Client }
@@ -75,31 +76,55 @@ func (c remoteServers) Login(ctx context.Context, name string) (string, error) {
 func (c remoteServers) Context() host.ServerContext { return remoteContext(c) }
 
 func (c remoteContext) Prompts(ctx context.Context, names ...string) ([]host.ServerPrompt, []host.Problem, error) {
-	return offered[host.ServerPrompt](ctx, c.Client, "prompts", names)
+	k, err := offered[host.ServerPrompt](ctx, c.Client, "prompts", fromServers, names)
+	return k.Items, k.Problems, err
 }
 
 func (c remoteContext) Resources(ctx context.Context, names ...string) ([]host.ServerResource, []host.Problem, error) {
-	return offered[host.ServerResource](ctx, c.Client, "resources", names)
+	k, err := offered[host.ServerResource](ctx, c.Client, "resources", fromServers, names)
+	return k.Items, k.Problems, err
+}
+
+func (c remoteContext) Known() host.KnownContext { return remoteKnown(c) }
+
+func (c remoteKnown) Prompts(ctx context.Context, names ...string) (host.Known[host.ServerPrompt], error) {
+	return offered[host.ServerPrompt](ctx, c.Client, "prompts", fromKnown, names)
+}
+
+func (c remoteKnown) Resources(ctx context.Context, names ...string) (host.Known[host.ServerResource], error) {
+	return offered[host.ServerResource](ctx, c.Client, "resources", fromKnown, names)
+}
+
+func (c remoteKnown) StoredPrompts(ctx context.Context, names ...string) (host.Known[host.ServerPrompt], error) {
+	return offered[host.ServerPrompt](ctx, c.Client, "prompts", fromStored, names)
+}
+
+func (c remoteKnown) StoredResources(ctx context.Context, names ...string) (host.Known[host.ServerResource], error) {
+	return offered[host.ServerResource](ctx, c.Client, "resources", fromStored, names)
 }
 
 // offered reads a list of all servers, or one list for each name.
-func offered[T any](ctx context.Context, c *Client, what string, names []string) (all []T, problems []host.Problem,
-	err error) {
-	queries := []string{""}
-	if len(names) > 0 {
-		queries = queries[:0]
-		for _, name := range names {
-			queries = append(queries, "?server="+url.QueryEscape(name))
-		}
+func offered[T any](ctx context.Context, c *Client, what, from string, names []string) (k host.Known[T], err error) {
+	if len(names) == 0 {
+		names = []string{""}
 	}
-	for _, q := range queries {
-		l, err := fetch[offers[T]](ctx, c, http.MethodGet, at(what)+q, nil, "")
+	for _, name := range names {
+		q := url.Values{"from": {from}}
+		if name != "" {
+			q.Set("server", name)
+		}
+		l, err := fetch[offers[T]](ctx, c, http.MethodGet, at(what)+"?"+q.Encode(), nil, "")
 		if err != nil {
-			return nil, nil, err
+			return host.Known[T]{}, err
 		}
-		all, problems = append(all, l.Items...), append(problems, Problems(l.Problems)...)
+		k.Items = append(k.Items, l.Items...)
+		k.Unlisted = append(k.Unlisted, l.Unlisted...)
+		k.Problems = append(k.Problems, Problems(l.Problems)...)
+		if l.Listed != nil && (k.Listed.IsZero() || l.Listed.Before(k.Listed)) {
+			k.Listed = *l.Listed
+		}
 	}
-	return all, problems, nil
+	return k, nil
 }
 
 func (c remoteContext) FillPrompt(ctx context.Context, server, name string, args map[string]string) (host.Prompted,
@@ -132,10 +157,6 @@ func (c remoteContext) Mentions(ctx context.Context, text string) ([]host.Mentio
 	return host.MentionsIn(text, func(name string) bool {
 		return slices.ContainsFunc(all, func(s servers.Status) bool { return s.Name == name })
 	}), nil
-}
-
-func (c remoteContext) Attached(ctx context.Context, text string) ([]tenon.Part, error) {
-	return host.ReadMentions(ctx, c, text)
 }
 
 func (c remoteTools) List(ctx context.Context) ([]host.ToolInfo, []host.Problem, error) {
@@ -306,6 +327,7 @@ func (c remoteModels) Prompt(context.Context, host.Question) (*tenon.Request, []
 var (
 	_ host.Servers       = remoteServers{}
 	_ host.ServerContext = remoteContext{}
+	_ host.KnownContext  = remoteKnown{}
 	_ host.Tools         = remoteTools{}
 	_ host.Pins          = remotePins{}
 	_ host.Tables        = remoteTables{}

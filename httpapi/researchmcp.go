@@ -338,7 +338,7 @@ func onlyServer(tools []*tenon.Tool, tool string) (string, error) {
 }
 
 func (c *call) chatPrompts() error {
-	found, err := c.promptsOf(c.req.URL.Query().Get("serverId"))
+	found, err := c.promptsOf(c.req.URL.Query().Get("serverId"), fromServers)
 	if err != nil {
 		return serverNotFound(err)
 	}
@@ -354,7 +354,7 @@ func (c *call) chatPrompts() error {
 }
 
 func (c *call) chatResources() error {
-	found, err := c.resourcesOf(c.req.URL.Query().Get("serverId"))
+	found, err := c.resourcesOf(c.req.URL.Query().Get("serverId"), fromServers)
 	if err != nil {
 		return serverNotFound(err)
 	}

@@ -121,6 +121,7 @@ func setupRoutes() []route {
 		get("/servers/{name}/logs", (*call).logs, ownerOnly),
 		get("/servers/{name}/frames", (*call).frames, ownerOnly),
 		post("/servers/{name}/login", (*call).login, ownerOnly),
+		post("/servers/{name}/logout", (*call).logout),
 
 		get("/tools", (*call).tools),
 		get("/tools/{name}", (*call).tool),

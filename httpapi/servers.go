@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -11,6 +12,22 @@ import (
 // machine that tenon runs on.
 type LoginResponse struct {
 	URL string `json:"url"`
+}
+
+// LogoutRequest is the body of POST /api/v1/servers/{name}/logout. Principal is whose own sign-in is deleted.
+// Without it that is the caller's, and for the owner the sign-in that all share. Only the owner may name somebody
+// else.
+type LogoutRequest struct {
+	Principal tenon.Principal `json:"principal,omitempty"`
+}
+
+// LogoutResponse is its answer. SignedIn reports whether there was a sign-in, and Revoked whether its tokens were
+// revoked at the authorization server; they are deleted anyway.
+type LogoutResponse struct {
+	Server    string          `json:"server"`
+	Principal tenon.Principal `json:"principal,omitempty"`
+	SignedIn  bool            `json:"signed_in"`
+	Revoked   bool            `json:"revoked"`
 }
 
 // servers lists the configured servers with their states. It starts none.
@@ -124,4 +141,35 @@ func (c *call) login() error {
 		return err
 	}
 	return c.answer(http.StatusAccepted, LoginResponse{url})
+}
+
+// logout deletes a sign-in.
+func (c *call) logout() error {
+	var r LogoutRequest
+	if err := c.decode(&r, true); err != nil {
+		return err
+	}
+	who, name := r.Principal, c.req.PathValue("name")
+	if who == "" && !c.caller.Owner {
+		who = c.caller.Principal
+	}
+	if !c.caller.Owner && who != c.caller.Principal {
+		return tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may sign out '%s'; '%s' is not",
+			tenon.Visible(string(who)), c.caller.Principal)
+	}
+	var had bool
+	var untold, err error
+	if who != "" {
+		had, untold, err = host.SignOut(c.ctx(), c.h, who, name)
+	} else {
+		s := c.h.Service().Connections()[name]
+		if s == nil {
+			return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'", tenon.Visible(name))
+		}
+		had, untold, err = s.Logout(c.ctx())
+	}
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, LogoutResponse{name, who, had, had && untold == nil})
 }

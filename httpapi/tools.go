@@ -171,14 +171,9 @@ func (c *call) beginCall(name string, args json.RawMessage, only *host.OnlyTable
 		Principal: c.caller.Principal, Credentials: c.brought, Only: only})
 }
 
-// offers is a list of prompts or resources, and the servers that could not list theirs.
-type offers[T any] struct {
-	Items    []T             `json:"items"`
-	Problems []ServerProblem `json:"problems,omitempty"`
-}
-
 func (c *call) prompts() error {
-	found, err := c.promptsOf(c.req.URL.Query().Get("server"))
+	q := c.req.URL.Query()
+	found, err := c.promptsOf(q.Get("server"), q.Get("from"))
 	if err != nil {
 		return err
 	}
@@ -186,7 +181,8 @@ func (c *call) prompts() error {
 }
 
 func (c *call) resources() error {
-	found, err := c.resourcesOf(c.req.URL.Query().Get("server"))
+	q := c.req.URL.Query()
+	found, err := c.resourcesOf(q.Get("server"), q.Get("from"))
 	if err != nil {
 		return err
 	}

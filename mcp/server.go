@@ -51,6 +51,28 @@ type ToolRequest struct {
 	notify func(method string, params []byte)
 	ask    AskFunc
 	left   func() bool
+	conn   *serverConn
+}
+
+// Session returns the session or stream of the client, over which it can be notified after the response.
+func (r *ToolRequest) Session() Session { return Session{r.conn} }
+
+// Session is a session of Streamable HTTP, or a stream. The zero value belongs to no client. Equal values are the same
+// session.
+type Session struct{ c *serverConn }
+
+// Notify sends a notification to the client. It does nothing after the end of the session, and for a request without
+// one.
+func (s Session) Notify(method string, params json.RawMessage) {
+	if s.c == nil {
+		return
+	}
+	s.c.s.mu.Lock()
+	_, open := s.c.s.conns[s.c]
+	s.c.s.mu.Unlock()
+	if open {
+		s.c.notify(method, params)
+	}
 }
 
 // IsGone reports whether the caller has left, so that it will not receive the response. In the legacy era over HTTP

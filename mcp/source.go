@@ -98,7 +98,7 @@ func (s *Server) caching() string {
 // toolRequest converts a request for handlers.
 func (c *serverConn) toolRequest(r *jsonrpc.Request, meta []byte, modern bool) *ToolRequest {
 	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask,
-		left: c.left}
+		left: c.left, conn: c.session()}
 	for k, v := range rawjson.Members(r.Params) {
 		switch string(k) {
 		case "name":

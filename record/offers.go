@@ -16,9 +16,10 @@ const (
 	methodPrompt    = "prompts/get"
 	methodResources = "resources/list" // includes resource templates
 	methodRead      = "resources/read"
+	methodComplete  = "completion/complete"
 )
 
-// Offers gives access to the prompts and resources of a server.
+// Offers gives access to the prompts, resources and completions of a server.
 type Offers interface {
 	Prompts(ctx context.Context) ([]mcp.Prompt, error)
 	// Prompt returns the raw result of prompts/get.
@@ -26,6 +27,8 @@ type Offers interface {
 	// Resources returns the resources and the resource templates.
 	Resources(ctx context.Context) ([]mcp.Resource, error)
 	Read(ctx context.Context, uri string) ([]tenon.Content, error)
+	// Complete returns values of an argument of a prompt, or of a variable of a template.
+	Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error)
 }
 
 // isList reports whether the request is a request for a list. Lists may be requested any number of times, so they are
@@ -36,7 +39,7 @@ func (r ServerRequest) isList() bool {
 
 func isKnown(method string) bool {
 	switch method {
-	case methodList, methodCall, methodPrompts, methodPrompt, methodResources, methodRead:
+	case methodList, methodCall, methodPrompts, methodPrompt, methodResources, methodRead, methodComplete:
 		return true
 	}
 	return false
@@ -111,15 +114,21 @@ func (r *Recorder) isNew(key string, list []byte) bool {
 }
 
 func (o *recordingOffers) Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error) {
-	x := &ServerExchange{Request: promptRequest(name, args)}
+	x := &ServerExchange{Request: promptRequest(ctx, name, args)}
 	o.r.prepare(o.folder)
 	path := o.r.begin(o.folder, x)
-	raw, err := o.to.Prompt(ctx, name, args)
-	x.Response = &ServerResponse{Prompt: raw}
-	if err != nil {
-		x.Response = &ServerResponse{Error: asError(err)}
+	during := &traffic{x: x}
+	if c := mcp.CallerOf(ctx); c != nil && c.Ask != nil {
+		own := *c
+		own.Ask = during.asks(c.Ask)
+		ctx = mcp.WithCaller(ctx, &own)
 	}
-	o.r.write(path, x)
+	raw, err := o.to.Prompt(ctx, name, args)
+	answer := &ServerResponse{Prompt: raw}
+	if err != nil {
+		answer = &ServerResponse{Error: asError(err)}
+	}
+	during.end(answer, func() { o.r.write(path, x) })
 	return raw, err
 }
 
@@ -136,12 +145,35 @@ func (o *recordingOffers) Read(ctx context.Context, uri string) ([]tenon.Content
 	return contents, err
 }
 
-func promptRequest(name string, args map[string]string) ServerRequest {
+func (o *recordingOffers) Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error) {
+	x := &ServerExchange{Request: completionRequest(r)}
+	o.r.prepare(o.folder)
+	path := o.r.begin(o.folder, x)
+	found, err := o.to.Complete(ctx, r)
+	x.Response = &ServerResponse{Completion: &found}
+	if err != nil {
+		x.Response = &ServerResponse{Error: asError(err)}
+	}
+	o.r.write(path, x)
+	return found, err
+}
+
+// promptRequest returns the request for a prompt, with the answers to the questions of an earlier result.
+func promptRequest(ctx context.Context, name string, args map[string]string) ServerRequest {
 	r := ServerRequest{Method: methodPrompt, Params: CallParams{Name: name}}
 	if len(args) > 0 {
 		r.Params.Arguments, _ = json.Marshal(args) // texts always encode
 	}
+	if c := mcp.CallerOf(ctx); c != nil && c.Input != nil {
+		r.Params.Responses, r.Params.State = c.Input.Responses, c.Input.State
+	}
 	return r
+}
+
+// completionRequest returns a request for values. The name or the URI is the one of ref.
+func completionRequest(r mcp.CompletionRequest) ServerRequest {
+	return ServerRequest{Method: methodComplete, Params: CallParams{Name: r.Prompt, URI: r.Template,
+		Argument: &Argument{Name: r.Argument, Value: r.Value, Others: r.Others}}}
 }
 
 func readRequest(uri string) ServerRequest {
@@ -183,11 +215,32 @@ func playList[T any](o *playingOffers, method, what string) ([]T, error) {
 
 func (o *playingOffers) Prompt(ctx context.Context, name string, args map[string]string) (json.RawMessage, error) {
 	who := fmt.Sprintf("prompt '%s' of server '%s'", name, o.server)
-	tape, err := o.play(ctx, promptRequest(name, args), who)
+	tape, err := o.takeRequest(promptRequest(ctx, name, args), who)
 	if err != nil {
 		return nil, err
 	}
+	var asks tenon.Call
+	if c := mcp.CallerOf(ctx); c != nil {
+		asks.Ask = c.Ask
+	}
+	for _, a := range tape.Asked {
+		if err := o.ask(ctx, asks, tape, a); err != nil {
+			return nil, err
+		}
+	}
+	if err := answered(ctx, tape); err != nil {
+		return nil, err
+	}
 	return tape.Response.Prompt, nil
+}
+
+func (o *playingOffers) Complete(ctx context.Context, r mcp.CompletionRequest) (mcp.Completion, error) {
+	who := fmt.Sprintf("a completion of '%s' of server '%s'", r.Argument, o.server)
+	tape, err := o.play(ctx, completionRequest(r), who)
+	if err != nil || tape.Response.Completion == nil {
+		return mcp.Completion{Values: []string{}}, err
+	}
+	return *tape.Response.Completion, nil
 }
 
 func (o *playingOffers) Read(ctx context.Context, uri string) ([]tenon.Content, error) {
@@ -202,18 +255,24 @@ func (o *playingOffers) Read(ctx context.Context, uri string) ([]tenon.Content, 
 // play returns the recording of a request, with its answer.
 func (o *playingOffers) play(ctx context.Context, r ServerRequest, who string) (*serverTape, error) {
 	tape, err := o.takeRequest(r, who)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	return tape, answered(ctx, tape)
+}
+
+// answered returns an error if the recording of a request has no result.
+func answered(ctx context.Context, tape *serverTape) error {
+	switch {
 	case ctx.Err() != nil:
-		return nil, tenon.Errorf(tenon.CodeCancelled, "replay: %w", context.Cause(ctx))
+		return tenon.Errorf(tenon.CodeCancelled, "replay: %w", context.Cause(ctx))
 	case tape.Response == nil:
-		return nil, tenon.Errorf(tenon.CodeConflict, "replay: %s has no answer: the recording ended during the request",
+		return tenon.Errorf(tenon.CodeConflict, "replay: %s has no answer: the recording ended during the request",
 			tape.name)
 	case tape.Response.Error != nil:
-		return nil, tape.Response.Error
+		return tape.Response.Error
 	}
-	return tape, nil
+	return nil
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
 )
 
 // The requests for tools.
@@ -16,12 +17,12 @@ const (
 )
 
 // ServerExchange is a file in the folder mcp/SERVER of a cassette: a list of tools, prompts or
-// resources, an attempt of a tool call, a prompt, or a resource. A list is recorded only when it
-// changes.
+// resources, an attempt of a tool call, a prompt, a resource, or a completion. A list is recorded
+// only when it changes.
 type ServerExchange struct {
 	Request ServerRequest `json:"request"`
-	// Asked contains the server's requests during the call, in order (elicitation and sampling of
-	// the older eras). The requests of the modern era are in Response.Input.
+	// Asked contains the server's requests during the call or the request for a prompt, in order
+	// (elicitation and sampling of the older eras). The requests of the modern era are in Response.Input.
 	Asked []Asked `json:"asked,omitempty"`
 	// Progress contains the progress notifications during the call.
 	Progress []tenon.Progress `json:"progress,omitempty"`
@@ -31,13 +32,14 @@ type ServerExchange struct {
 
 // ServerRequest is a request to a server in the terms of the protocol.
 type ServerRequest struct {
-	// Method is tools/list, tools/call, prompts/list, prompts/get, resources/list or
-	// resources/read.
+	// Method is tools/list, tools/call, prompts/list, prompts/get, resources/list, resources/read
+	// or completion/complete.
 	Method string     `json:"method"`
 	Params CallParams `json:"params,omitzero"`
 }
 
-// CallParams are the params of tools/call, prompts/get or resources/read.
+// CallParams are the params of tools/call, prompts/get, resources/read or completion/complete. The
+// last one has the name of a prompt or the URI of a template.
 type CallParams struct {
 	Name      string          `json:"name,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
@@ -45,6 +47,14 @@ type CallParams struct {
 	// Responses and State answer the input requests of an earlier attempt (2026-07-28).
 	Responses json.RawMessage `json:"inputResponses,omitempty"`
 	State     string          `json:"requestState,omitempty"`
+	Argument  *Argument       `json:"argument,omitempty"`
+}
+
+// Argument is the argument or variable for which completion/complete asks.
+type Argument struct {
+	Name   string            `json:"name"`
+	Value  string            `json:"value"`
+	Others map[string]string `json:"others,omitempty"` // the other arguments that are known
 }
 
 // ServerResponse is a server's answer: a list, a result, or an error.
@@ -56,6 +66,8 @@ type ServerResponse struct {
 	// Prompt is the result of prompts/get, Contents the result of resources/read.
 	Prompt   json.RawMessage `json:"prompt,omitempty"`
 	Contents []tenon.Content `json:"contents,omitempty"`
+	// Completion is the result of completion/complete.
+	Completion *mcp.Completion `json:"completion,omitempty"`
 	// Input is set if the result is not final. It contains the server's input requests.
 	Input *tenon.InputRequired `json:"input,omitempty"`
 	Error *tenon.Error         `json:"error,omitempty"`
@@ -148,52 +160,74 @@ func (t *recordingTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result,
 	x := &ServerExchange{Request: requestOf(c)}
 	t.r.prepare(t.folder)
 	path := t.r.begin(t.folder, x)
-	var mu sync.Mutex // notifications may arrive after the end of a cancelled call
-	over := false
-	if progress := c.Progress; progress != nil {
-		c.Progress = func(p tenon.Progress) {
-			mu.Lock()
-			if !over && len(x.Progress) < maxProgress {
-				x.Progress = append(x.Progress, p)
-			}
-			mu.Unlock()
-			progress(p)
-		}
+	during := &traffic{x: x}
+	if c.Progress != nil {
+		c.Progress = during.progress(c.Progress)
 	}
-	if ask := c.Ask; ask != nil {
-		c.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			mu.Lock()
-			i := len(x.Asked)
-			kept := !over && i < maxAsked
-			if kept {
-				x.Asked = append(x.Asked, Asked{Method: method, Params: bytes.Clone(params)})
-			}
-			mu.Unlock()
-			answer, err := ask(ctx, method, params)
-			mu.Lock()
-			defer mu.Unlock()
-			if kept && !over {
-				x.Asked[i].Answer = bytes.Clone(answer)
-				if err != nil {
-					x.Asked[i].Answer, x.Asked[i].Error = nil, asError(err)
-				}
-			}
-			return answer, err
-		}
+	if c.Ask != nil {
+		c.Ask = during.asks(c.Ask)
 	}
 	result, err := t.to.Call(ctx, c)
-	mu.Lock()
-	defer mu.Unlock()
-	over = true
-	x.Response = &ServerResponse{Result: result}
+	answer := &ServerResponse{Result: result}
 	switch {
 	case err != nil:
-		x.Response = &ServerResponse{Error: asError(err)}
+		answer = &ServerResponse{Error: asError(err)}
 	case result.Input != nil:
-		x.Response.Input = result.Input
+		answer.Input = result.Input
 	}
-	t.r.write(path, x)
+	during.end(answer, func() { t.r.write(path, x) })
 	return result, err
+}
+
+// traffic adds what a server sends during a request to the request's exchange.
+type traffic struct {
+	mu   sync.Mutex // notifications may arrive after the end of a cancelled request
+	over bool
+	x    *ServerExchange
+}
+
+// progress returns a function that records progress and passes it to a function.
+func (t *traffic) progress(to func(tenon.Progress)) func(tenon.Progress) {
+	return func(p tenon.Progress) {
+		t.mu.Lock()
+		if !t.over && len(t.x.Progress) < maxProgress {
+			t.x.Progress = append(t.x.Progress, p)
+		}
+		t.mu.Unlock()
+		to(p)
+	}
+}
+
+// asks returns a function that records the requests of a server and the answers of a function to them.
+func (t *traffic) asks(ask mcp.AskFunc) mcp.AskFunc {
+	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		t.mu.Lock()
+		i := len(t.x.Asked)
+		kept := !t.over && i < maxAsked
+		if kept {
+			t.x.Asked = append(t.x.Asked, Asked{Method: method, Params: bytes.Clone(params)})
+		}
+		t.mu.Unlock()
+		answer, err := ask(ctx, method, params)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if kept && !t.over {
+			t.x.Asked[i].Answer = bytes.Clone(answer)
+			if err != nil {
+				t.x.Asked[i].Answer, t.x.Asked[i].Error = nil, asError(err)
+			}
+		}
+		return answer, err
+	}
+}
+
+// end records the answer to the request and writes the exchange, which does not change any more.
+func (t *traffic) end(answer *ServerResponse, write func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	t.x.Response = answer
+	write()
 }
 
 func requestOf(c tenon.Call) ServerRequest {

@@ -61,6 +61,18 @@ func (s *Server) LoginAs(ctx context.Context, who tenon.Principal, redirect stri
 	return issuer, nil
 }
 
+// LogoutAs revokes and deletes the sign-in of a principal. had reports whether there was one. untold is the error if
+// the tokens could not be revoked at the authorization server. Later calls of the principal need a new sign-in.
+func (s *Server) LogoutAs(ctx context.Context, who tenon.Principal) (had bool, untold, err error) {
+	src, err := s.accountOf(ctx, who)
+	if err != nil {
+		return false, nil, err
+	}
+	had, untold, err = src.Logout(ctx)
+	s.dropOwned(string(who))
+	return had, untold, err
+}
+
 // accountOf returns the token source for a principal's own sign-in.
 func (s *Server) accountOf(ctx context.Context, who tenon.Principal) (*oauth.Source, error) {
 	cfg := s.cfg

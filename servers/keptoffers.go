@@ -96,6 +96,22 @@ func (s *Server) recallOffers(what string) (*offersFile, bool) {
 	return f, true
 }
 
+// StoredPrompts returns the prompts that the server listed last, in this process or an earlier one, and when; also if
+// the server is connected. It returns false if no list is known. It does not start or contact the server. The time is
+// zero if the configuration loads no prompts.
+func (s *Server) StoredPrompts() ([]mcp.Prompt, time.Time, bool) {
+	if !s.cfg.LoadsPrompts() {
+		return nil, time.Time{}, true
+	}
+	return stored(s, "prompts", &s.prompts, parsePrompt)
+}
+
+// StoredResources returns the resources and templates that the server listed last, in the way of
+// [Server.StoredPrompts].
+func (s *Server) StoredResources() ([]mcp.Resource, time.Time, bool) {
+	return stored(s, "resources", &s.resources, parseResource)
+}
+
 // RememberedPrompts returns the prompts of the last listing and when they were listed, if the configuration allows the
 // use of what an earlier process listed. It returns false if there is no listing, or if the server is connected: then
 // [Server.Prompts] does not wait for a start. It does not start or contact the server.
@@ -103,19 +119,23 @@ func (s *Server) RememberedPrompts() ([]mcp.Prompt, time.Time, bool) {
 	if !s.cfg.LoadsPrompts() {
 		return nil, time.Time{}, false
 	}
-	return remembered(s, "prompts", &s.prompts, func(raw []byte) (p mcp.Prompt, ok bool) {
-		p.Raw = raw
-		return p, json.Unmarshal(raw, &p) == nil && p.Name != ""
-	})
+	return remembered(s, "prompts", &s.prompts, parsePrompt)
+}
+
+func parsePrompt(raw []byte) (p mcp.Prompt, ok bool) {
+	p.Raw = raw
+	return p, json.Unmarshal(raw, &p) == nil && p.Name != ""
 }
 
 // RememberedResources returns the resources and templates of the last listing, in the way of
 // [Server.RememberedPrompts].
 func (s *Server) RememberedResources() ([]mcp.Resource, time.Time, bool) {
-	return remembered(s, "resources", &s.resources, func(raw []byte) (r mcp.Resource, ok bool) {
-		r.Raw = raw
-		return r, json.Unmarshal(raw, &r) == nil && (r.URI == "") != (r.Template == "")
-	})
+	return remembered(s, "resources", &s.resources, parseResource)
+}
+
+func parseResource(raw []byte) (r mcp.Resource, ok bool) {
+	r.Raw = raw
+	return r, json.Unmarshal(raw, &r) == nil && (r.URI == "") != (r.Template == "")
 }
 
 // remembered returns a list of this process whose connection was lost, or of an earlier process.
@@ -128,6 +148,21 @@ func remembered[T any](s *Server, what string, k *kept[T], read func(raw []byte)
 	if s.conn != nil || s.closed {
 		return nil, time.Time{}, false
 	}
+	return storedLocked(s, what, k, read)
+}
+
+// stored returns the last list of this process, or of an earlier one.
+func stored[T any](s *Server, what string, k *kept[T], read func(raw []byte) (T, bool)) ([]T, time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || !k.told && !s.mayRemember() {
+		return nil, time.Time{}, false
+	}
+	return storedLocked(s, what, k, read)
+}
+
+// storedLocked does the work of stored. The lock is held.
+func storedLocked[T any](s *Server, what string, k *kept[T], read func(raw []byte) (T, bool)) ([]T, time.Time, bool) {
 	if k.told {
 		return k.items, k.at, true
 	}

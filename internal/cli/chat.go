@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -298,27 +299,19 @@ func (a *app) chatOffers(ctx context.Context, d desk, what string) error {
 	}
 	switch what {
 	case "/prompts":
-		list, problems, err := a.promptsOf(ctx, h, "")
-		a.problems(problems)
-		if err != nil {
+		k, err := h.Servers().Context().Known().Prompts(ctx)
+		if err := a.listedInChat(k.Listed, k.Problems, len(k.Items), what, err); err != nil {
 			return err
 		}
-		if len(list) == 0 {
-			a.note("no prompts")
-		}
-		for _, p := range list {
+		for _, p := range k.Items {
 			a.showPrompt(p)
 		}
 	case "/resources":
-		list, problems, err := a.resourcesOf(ctx, h, "")
-		a.problems(problems)
-		if err != nil {
+		k, err := h.Servers().Context().Known().Resources(ctx)
+		if err := a.listedInChat(k.Listed, k.Problems, len(k.Items), what, err); err != nil {
 			return err
 		}
-		if len(list) == 0 {
-			a.note("no resources")
-		}
-		for _, r := range list {
+		for _, r := range k.Items {
 			a.note("%s", shorten(safeLine("@"+r.Server+":"+r.URI+r.Template+"  "+r.Name), a.width()))
 		}
 	case "/tools":
@@ -330,6 +323,16 @@ func (a *app) chatOffers(ctx context.Context, d desk, what string) error {
 		a.showOffered(list)
 	}
 	return nil
+}
+
+// listedInChat tells the age and the problems of a list, and that it is empty.
+func (a *app) listedInChat(listed time.Time, problems []host.Problem, n int, what string, err error) error {
+	a.noteListed(listed, "")
+	a.problems(problems)
+	if err == nil && n == 0 {
+		a.note("no %s", strings.TrimPrefix(what, "/"))
+	}
+	return err
 }
 
 func (a *app) showOffered(list []host.ToolInfo) {

@@ -66,17 +66,17 @@ func (a *app) completer(d desk, replay bool, words ...string) func(ctx context.C
 func offersOf(ctx context.Context, h *host.Host) offers {
 	return offers{servers: serverNames(h),
 		prompts: func(server string) ([]host.ServerPrompt, error) {
-			list, _, problems, err := knownPrompts(ctx, h, server)
-			return list, firstOf(err, problems)
+			k, err := h.Servers().Context().Known().Prompts(ctx, server)
+			return k.Items, firstOf(err, k.Problems)
 		},
 		resources: func(server string) ([]host.ServerResource, error) {
-			list, _, problems, err := knownResources(ctx, h, server)
-			return list, firstOf(err, problems)
+			k, err := h.Servers().Context().Known().Resources(ctx, server)
+			return k.Items, firstOf(err, k.Problems)
 		},
 		values: func(server string, r servers.CompletionRequest) ([]string, error) {
-			s := h.Service().Connections()[server]
-			if s == nil {
-				return nil, nil
+			s, err := host.OffersOf(h, server)
+			if err != nil {
+				return nil, nil // there is no such server
 			}
 			found, err := s.Complete(ctx, r)
 			return found.Values, err

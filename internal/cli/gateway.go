@@ -3,8 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,7 +59,9 @@ func newGatewayRecord(a *app) *cobra.Command {
 			"requests to the servers and their answers in a cassette in FOLDER. Use it as the command of a\n" +
 			"client for a while. An earlier cassette in the folder is replaced.\n\n" +
 			"tenon gateway --replay FOLDER answers the same client again, without the servers. The rules hold\n" +
-			"there, too, and a call that differs from the recorded ones is refused.\n\n" +
+			"there, too, and a request that differs from the recorded ones is refused. Tools, prompts, resources\n" +
+			"and completions are recorded, subscriptions are not. For clients over HTTP use tenon serve --record\n" +
+			"FOLDER.\n\n" +
 			"Secrets of the configuration are masked in a cassette; other private content is not. It has at\n" +
 			"most 1 GiB, and only you can read its files.",
 		Example: "  tenon gateway record rec\n" +
@@ -78,19 +78,6 @@ func newGatewayRecord(a *app) *cobra.Command {
 	return cmd
 }
 
-// gatewayEndpoint is an endpoint in the output of tenon gateway list.
-type gatewayEndpoint struct {
-	Name        string   `json:"name"` // empty for the endpoint with all tools
-	Path        string   `json:"path"`
-	Description string   `json:"description,omitempty"`
-	Servers     []string `json:"servers,omitempty"`
-	Groups      []string `json:"groups,omitempty"`
-	Tools       []string `json:"tools,omitempty"`
-	Exclude     []string `json:"exclude,omitempty"`
-	Mode        string   `json:"mode,omitempty"`   // search, or empty if clients see all tools
-	Always      []string `json:"always,omitempty"` // tools that clients see even in mode search
-}
-
 func newGatewayList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
@@ -104,25 +91,14 @@ func newGatewayList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := []gatewayEndpoint{{Path: "/mcp"}}
-			for _, name := range slices.Sorted(maps.Keys(cfg.Gateway.Endpoints)) {
-				e := cfg.Gateway.Endpoints[name]
-				one := gatewayEndpoint{Name: name, Path: "/mcp/" + name, Description: e.Description, Servers: e.Servers,
-					Groups: e.Groups, Tools: e.Tools, Exclude: e.Exclude}
-				if e.Searches() {
-					one.Mode, one.Always = e.Mode, e.Always
-				}
-				list = append(list, one)
-			}
-			return printList(a, list, []string{"path", "has", "description"}, func(e gatewayEndpoint) []string {
-				return []string{e.Path, e.has(), e.Description}
-			})
+			return printList(a, cfg.Gateway.Served(), []string{"path", "has", "description"},
+				func(e config.ServedEndpoint) []string { return []string{e.Path, hasTools(e), e.Description} })
 		},
 	}
 }
 
-// has describes the tools of an endpoint.
-func (e gatewayEndpoint) has() string {
+// hasTools describes the tools of an endpoint.
+func hasTools(e config.ServedEndpoint) string {
 	var parts []string
 	for _, p := range []struct {
 		name string

@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/servers"
 )
 
 // Lists of prompts and resources show what servers listed last, so that a server that hangs delays nobody.
@@ -24,27 +21,62 @@ func connectFlag(cmd *cobra.Command, connect *bool) {
 	cmd.Flags().BoolVar(connect, "connect", false, "ask the servers, instead of showing what they listed last")
 }
 
-// promptsOf lists the prompts of servers, and tells a person at a terminal how old the lists are. remedy follows the
-// age, or is "".
-func (a *app) promptsOf(ctx context.Context, h *host.Host, remedy string, names ...string) ([]host.ServerPrompt,
-	[]host.Problem, error) {
-	if a.recording {
-		return h.Servers().Context().Prompts(ctx, names...) // a replay has only the recorded lists
-	}
-	list, oldest, problems, err := knownPrompts(ctx, h, names...)
-	a.noteListed(oldest, remedy)
-	return list, problems, err
+// offerList is a verb that lists what servers offer beside tools.
+type offerList[T any] struct {
+	cmd    cobra.Command // Use is the same for all
+	known  func(host.KnownContext, context.Context, ...string) (host.Known[T], error)
+	header []string
+	row    func(T) []string
 }
 
-// resourcesOf lists the resources of servers in the way of promptsOf.
-func (a *app) resourcesOf(ctx context.Context, h *host.Host, remedy string, names ...string) ([]host.ServerResource,
-	[]host.Problem, error) {
-	if a.recording {
-		return h.Servers().Context().Resources(ctx, names...)
+// command returns the verb.
+func (l offerList[T]) command(a *app) *cobra.Command {
+	s, connect, cmd := &adhoc{}, false, &l.cmd
+	cmd.Use, cmd.Args = "list [SERVER] [--url URL | -- COMMAND ARGS...]", args(0, 1, "")
+	cmd.Long += rememberedHelp + adhocHelp
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.withOffers(cmd, s, args, connect, func(ctx context.Context, h *host.Host, names []string) error {
+			k, err := l.known(h.Servers().Context().Known(), ctx, names...)
+			a.noteListed(k.Listed, connectRemedy)
+			if err != nil {
+				return err
+			}
+			return a.oneProblem(k.Problems, names, printList(a, k.Items, l.header, l.row))
+		})
 	}
-	list, oldest, problems, err := knownResources(ctx, h, names...)
-	a.noteListed(oldest, remedy)
-	return list, problems, err
+	s.flags(cmd)
+	connectFlag(cmd, &connect)
+	return cmd
+}
+
+// offers opens a host for a verb that uses a prompt or a resource. args may name a server. The servers are asked.
+func (a *app) offers(cmd *cobra.Command, s *adhoc, args []string, do func(context.Context, *host.Host,
+	[]string) error) error {
+	return a.withOffers(cmd, s, args, true, do)
+}
+
+// withOffers is offers, but only with connect are servers asked whose lists are known.
+func (a *app) withOffers(cmd *cobra.Command, s *adhoc, args []string, connect bool, do func(context.Context,
+	*host.Host, []string) error) (err error) {
+	names, err := s.split(cmd, args)
+	if err != nil {
+		return err
+	}
+	h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: connect})
+	if err != nil {
+		return err
+	}
+	defer closing(h, &err)
+	return do(cmd.Context(), h, names)
+}
+
+// oneProblem reports servers that could not be asked. If a server was named, its problem is the verb's error.
+func (a *app) oneProblem(problems []host.Problem, names []string, err error) error {
+	if err == nil && len(problems) > 0 && len(names) == 1 {
+		return problems[0].Err
+	}
+	a.problems(problems)
+	return err
 }
 
 // noteListed tells a person at a terminal the age of a list. The zero time means that the servers were asked.
@@ -52,72 +84,4 @@ func (a *app) noteListed(oldest time.Time, remedy string) {
 	if a.errTTY && !a.quiet && !oldest.IsZero() {
 		a.note("as listed %s ago%s", round(time.Since(oldest)), remedy)
 	}
-}
-
-// knownPrompts returns the prompts that servers listed last and the time of the oldest list. It asks the servers that
-// are connected or were never listed. Without names, it is about all servers.
-func knownPrompts(ctx context.Context, h *host.Host, names ...string) ([]host.ServerPrompt, time.Time, []host.Problem,
-	error) {
-	return listedOf(h, names, (*servers.Server).RememberedPrompts,
-		func(server string, p host.Prompt) host.ServerPrompt {
-			return host.ServerPrompt{Server: server, Prompt: p}
-		},
-		func(p host.ServerPrompt) string { return p.Server },
-		func(names []string) ([]host.ServerPrompt, []host.Problem, error) {
-			return h.Servers().Context().Prompts(ctx, names...)
-		})
-}
-
-// knownResources returns the resources and templates of servers in the way of knownPrompts.
-func knownResources(ctx context.Context, h *host.Host, names ...string) ([]host.ServerResource, time.Time,
-	[]host.Problem, error) {
-	return listedOf(h, names, (*servers.Server).RememberedResources,
-		func(server string, r host.Resource) host.ServerResource {
-			return host.ServerResource{Server: server, Resource: r}
-		},
-		func(r host.ServerResource) string { return r.Server },
-		func(names []string) ([]host.ServerResource, []host.Problem, error) {
-			return h.Servers().Context().Resources(ctx, names...)
-		})
-}
-
-// listedOf returns the kept lists of servers. For a server without a kept list, it calls ask.
-func listedOf[T, L any](h *host.Host, names []string, recall func(*servers.Server) ([]T, time.Time, bool),
-	in func(server string, item T) L, of func(L) string,
-	ask func(names []string) ([]L, []host.Problem, error)) (list []L, oldest time.Time, problems []host.Problem,
-	err error) {
-	all := h.Service().Connections()
-	if len(names) == 0 {
-		for name := range all {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-	}
-	var rest []string
-	for _, name := range names {
-		s := all[name]
-		var items []T
-		var at time.Time
-		ok := false
-		if s != nil && !h.Service().Info().Replays {
-			items, at, ok = recall(s)
-		}
-		if !ok {
-			rest = append(rest, name) // ask returns the error for an unknown name
-			continue
-		}
-		for _, item := range items {
-			list = append(list, in(name, item))
-		}
-		if oldest.IsZero() || at.Before(oldest) {
-			oldest = at
-		}
-	}
-	if len(rest) == 0 {
-		return list, oldest, nil, nil
-	}
-	asked, problems, err := ask(rest)
-	list = append(list, asked...)
-	slices.SortStableFunc(list, func(x, y L) int { return cmp.Compare(of(x), of(y)) })
-	return list, oldest, problems, err
 }

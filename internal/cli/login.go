@@ -52,12 +52,15 @@ func newServersLogin(a *app) *cobra.Command {
 }
 
 func newServersLogout(a *app) *cobra.Command {
-	return &cobra.Command{
+	var who string
+	cmd := &cobra.Command{
 		Use:   "logout NAME",
 		Short: "Sign out of a server",
 		Long: "Revokes the tokens at the authorization server, if it supports that, and deletes them. The server\n" +
-			"may still accept an access token until it expires.",
-		Example: "  tenon servers logout portal",
+			"may still accept an access token until it expires. --principal deletes the own sign-in of a client of\n" +
+			"the gateway, where caller_credentials.sign_in is set; its next call shows a new address. A running\n" +
+			"tenon serve needs no restart.",
+		Example: "  tenon servers logout portal\n  tenon servers logout portal --principal anna",
 		Args:    args(1, 1, "the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			h, s, err := a.account(cmd.Context(), args[0])
@@ -65,7 +68,13 @@ func newServersLogout(a *app) *cobra.Command {
 				return err
 			}
 			defer closing(h, &err)
-			had, untold, err := s.Logout(cmd.Context())
+			var had bool
+			var untold error
+			if cmd.Flags().Changed("principal") {
+				had, untold, err = host.SignOut(cmd.Context(), h, tenon.Principal(who), args[0])
+			} else {
+				had, untold, err = s.Logout(cmd.Context())
+			}
 			if err != nil {
 				return err
 			}
@@ -73,15 +82,26 @@ func newServersLogout(a *app) *cobra.Command {
 				a.note("the tokens were not revoked: %s", untold)
 			}
 			if a.isJSON() {
-				return a.printJSON(map[string]any{"server": args[0], "signed_in": had, "revoked": had && untold == nil})
+				out := map[string]any{"server": args[0], "signed_in": had, "revoked": had && untold == nil}
+				if who != "" {
+					out["principal"] = who
+				}
+				return a.printJSON(out)
 			}
-			text := "signed out of " + args[0]
+			text, whose := "signed out of "+args[0], ""
+			if who != "" {
+				whose = " of '" + who + "'"
+				text = "signed '" + who + "' out of " + args[0]
+			}
 			if !had {
-				text = "there was no sign-in to " + args[0]
+				text = "there was no sign-in" + whose + " to " + args[0]
 			}
 			return a.write([]byte(safeLine(text) + "\n"))
 		},
 	}
+	cmd.Flags().StringVar(&who, "principal", "", "delete the own sign-in of the principal `NAME`, a client of the "+
+		"gateway")
+	return cmd
 }
 
 // account opens a host for one server.

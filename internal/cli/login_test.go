@@ -110,6 +110,12 @@ func TestLogin(t *testing.T) {
 	if out, _ := tenon(0, "servers", "logout", "portal"); !strings.Contains(out, "portal") {
 		t.Error(out)
 	}
+	if out, _ := tenon(0, "servers", "logout", "portal", "--principal", "anna"); !strings.Contains(out, "there was no sign-in of 'anna' to portal") {
+		t.Error(out)
+	}
+	if _, errs := tenon(2, "servers", "logout", "portal", "--principal", "local"); !strings.Contains(errs, "has no separate sign-in") {
+		t.Error(errs)
+	}
 	if _, errs := tenon(2, "servers", "login", "local"); !strings.Contains(errs, "stdio") {
 		t.Error(errs)
 	}

@@ -126,7 +126,6 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 			return none, err
 		}
 	}
-	a.recording = o.record != ""
 	if o.set != nil {
 		o.set(cfg)
 	}

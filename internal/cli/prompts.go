@@ -21,32 +21,19 @@ func newPrompts(a *app) *cobra.Command {
 }
 
 func newPromptsList(a *app) *cobra.Command {
-	s, connect := &adhoc{}, false
-	cmd := &cobra.Command{
-		Use:   "list [SERVER] [--url URL | -- COMMAND ARGS...]",
-		Short: "List the prompts of the servers",
-		Long: "Lists the prompts of all servers, or of one: the command of each in tenon chat, its arguments, and\n" +
-			"its description. Required arguments are marked with *.\n\n" + rememberedHelp + adhocHelp,
-		Example: "  tenon prompts list\n  tenon prompts list -- npx -y @modelcontextprotocol/server-everything",
-		Args:    args(0, 1, ""),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.listOffers(cmd, s, args, connect, func(ctx context.Context, h *host.Host, names []string) error {
-				list, problems, err := a.promptsOf(ctx, h, connectRemedy, names...)
-				if err != nil {
-					return err
-				}
-				err = printList(a, list, []string{"prompt", "server", "arguments", "description"},
-					func(p host.ServerPrompt) []string {
-						return []string{"/" + p.Server + ":" + p.Name, p.Server, arguments(p.Arguments),
-							firstLine(p.Description)}
-					})
-				return a.oneProblem(problems, names, err)
-			})
+	return offerList[host.ServerPrompt]{
+		cmd: cobra.Command{
+			Short: "List the prompts of the servers",
+			Long: "Lists the prompts of all servers, or of one: the command of each in tenon chat, its arguments,\n" +
+				"and its description. Required arguments are marked with *.\n\n",
+			Example: "  tenon prompts list\n  tenon prompts list -- npx -y @modelcontextprotocol/server-everything",
 		},
-	}
-	s.flags(cmd)
-	connectFlag(cmd, &connect)
-	return cmd
+		known:  host.KnownContext.Prompts,
+		header: []string{"prompt", "server", "arguments", "description"},
+		row: func(p host.ServerPrompt) []string {
+			return []string{"/" + p.Server + ":" + p.Name, p.Server, arguments(p.Arguments), firstLine(p.Description)}
+		},
+	}.command(a)
 }
 
 // arguments names the arguments of a prompt.
@@ -59,36 +46,6 @@ func arguments(list []host.PromptArgument) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// offers opens a host for a verb about prompts or resources. args may name a server. The servers are asked.
-func (a *app) offers(cmd *cobra.Command, s *adhoc, args []string, do func(context.Context, *host.Host,
-	[]string) error) (err error) {
-	return a.listOffers(cmd, s, args, true, do)
-}
-
-// listOffers is offers, but only with connect are servers asked whose lists are known.
-func (a *app) listOffers(cmd *cobra.Command, s *adhoc, args []string, connect bool, do func(context.Context,
-	*host.Host, []string) error) (err error) {
-	names, err := s.split(cmd, args)
-	if err != nil {
-		return err
-	}
-	h, err := a.open(cmd.Context(), opening{adhoc: s, connect: true, live: connect})
-	if err != nil {
-		return err
-	}
-	defer closing(h, &err)
-	return do(cmd.Context(), h, names)
-}
-
-// oneProblem reports servers that could not be asked. If a server was named, its problem is the verb's error.
-func (a *app) oneProblem(problems []host.Problem, names []string, err error) error {
-	if err == nil && len(problems) > 0 && len(names) == 1 {
-		return problems[0].Err
-	}
-	a.problems(problems)
-	return err
 }
 
 func newPromptsGet(a *app) *cobra.Command {
@@ -128,6 +85,10 @@ func newPromptsGet(a *app) *cobra.Command {
 				}
 				for _, f := range p.Files {
 					a.note("attached: %s", safeLine(f.MimeType))
+				}
+				if p.Text == "" {
+					a.hint("the prompt has no text; -o json shows its media")
+					return nil
 				}
 				return a.printText(p.Text)
 			})
@@ -279,7 +240,10 @@ func (a *app) chatPrompt(ctx context.Context, h *host.Host, text string) (p host
 			return p, true, err
 		}
 	}
-	p, err = h.Servers().Context().FillPrompt(ctx, server, fit[0].Name, values)
+	if p, err = h.Servers().Context().FillPrompt(ctx, server, fit[0].Name, values); err == nil && p.Text == "" {
+		err = tenon.Errorf(tenon.CodeInvalid, "prompt '%s' of server '%s' has no text, which a question needs; "+
+			"tenon prompts get shows what it has", tenon.Visible(fit[0].Name), server)
+	}
 	return p, true, err
 }
 

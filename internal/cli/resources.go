@@ -18,32 +18,20 @@ func newResources(a *app) *cobra.Command {
 }
 
 func newResourcesList(a *app) *cobra.Command {
-	s, connect := &adhoc{}, false
-	cmd := &cobra.Command{
-		Use:   "list [SERVER] [--url URL | -- COMMAND ARGS...]",
-		Short: "List the resources of the servers",
-		Long: "Lists the resources and resource templates of all servers, or of one: the name for use in a question\n" +
-			"(@SERVER:URI), the type, and the description.\n\n" + rememberedHelp + adhocHelp,
-		Example: "  tenon resources list\n  tenon resources list -- npx -y @modelcontextprotocol/server-everything",
-		Args:    args(0, 1, ""),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.listOffers(cmd, s, args, connect, func(ctx context.Context, h *host.Host, names []string) error {
-				list, problems, err := a.resourcesOf(ctx, h, connectRemedy, names...)
-				if err != nil {
-					return err
-				}
-				err = printList(a, list, []string{"resource", "server", "type", "name"},
-					func(r host.ServerResource) []string {
-						return []string{"@" + r.Server + ":" + r.URI + r.Template, r.Server, r.MimeType,
-							firstLine(strings.TrimSpace(r.Name + "  " + r.Description))}
-					})
-				return a.oneProblem(problems, names, err)
-			})
+	return offerList[host.ServerResource]{
+		cmd: cobra.Command{
+			Short: "List the resources of the servers",
+			Long: "Lists the resources and resource templates of all servers, or of one: the name for use in a\n" +
+				"question (@SERVER:URI), the type, and the description.\n\n",
+			Example: "  tenon resources list\n  tenon resources list -- npx -y @modelcontextprotocol/server-everything",
 		},
-	}
-	s.flags(cmd)
-	connectFlag(cmd, &connect)
-	return cmd
+		known:  host.KnownContext.Resources,
+		header: []string{"resource", "server", "type", "name"},
+		row: func(r host.ServerResource) []string {
+			return []string{"@" + r.Server + ":" + r.URI + r.Template, r.Server, r.MimeType,
+				firstLine(strings.TrimSpace(r.Name + "  " + r.Description))}
+		},
+	}.command(a)
 }
 
 func newResourcesWatch(a *app) *cobra.Command {

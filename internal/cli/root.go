@@ -53,7 +53,6 @@ type app struct {
 	agreed      map[string]bool                 // commands in tables that the person agreed to
 	lineCount   int                             // number of lines of the terminal; 0 means that the terminal is asked
 	scripted    string                          // chat: the notice that a built-in script answers
-	recording   bool                            // the traffic with servers goes to a cassette
 	talking     bool                            // chat: the next question continues the session
 	renamedTold bool                            // tellRenamed has already checked the tools
 	argv        []string                        // the arguments of this invocation, without the program

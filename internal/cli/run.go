@@ -345,7 +345,7 @@ func (a *app) attach(ctx context.Context, h desk, q *host.Question) error {
 	if q.NoTools {
 		return namedWithoutTools(mentions[0])
 	}
-	parts, err := here.Servers().Context().Attached(ctx, q.Text)
+	parts, err := host.ReadMentions(ctx, here.Servers().Context(), q.Text)
 	q.Files = append(slices.Clip(q.Files), parts...)
 	return err
 }

@@ -33,7 +33,7 @@ const defaultGrace = 8 * time.Second
 
 func newServe(a *app) *cobra.Command {
 	grace := defaultGrace
-	f := &serveFlags{}
+	f, c := &serveFlags{}, &cassette{}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the workbench and HTTP APIs, and run in background",
@@ -64,7 +64,10 @@ func newServe(a *app) *cobra.Command {
 			if grace < 0 {
 				return usage(cmd, "--grace must not be negative")
 			}
-			return a.serve(cmd.Context(), f, grace)
+			if err := c.check(cmd); err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), f, *c, grace)
 		},
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDRESS:PORT` to listen on, or off (default: serve.listen, "+
@@ -75,10 +78,11 @@ func newServe(a *app) *cobra.Command {
 		"(default: serve.token next to the store)")
 	cmd.Flags().DurationVar(&grace, "grace", grace, "`TIME` that calls in progress have to finish when tenon "+
 		"serve is stopped")
+	c.flags(cmd.Flags())
 	return cmd
 }
 
-func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (err error) {
+func (a *app) serve(ctx context.Context, f *serveFlags, c cassette, grace time.Duration) (err error) {
 	a.serving = true
 	a.grace.Store(int64(grace))
 	began := time.Now()
@@ -88,7 +92,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 	if f.passed != nil {
 		defer f.passed.Close() // again, if it was served
 	}
-	h, err := a.open(ctx, opening{connect: true, lasting: true, begins: true, model: f.model})
+	h, err := a.open(ctx, opening{connect: true, lasting: true, begins: true, model: f.model, cassette: c})
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func newServersAdd(a *app) *cobra.Command {
 				Add: !e.force})
 		},
 	}
-	cmd.SetFlagErrorFunc(commandFlag)
+	cmd.SetFlagErrorFunc(a.commandFlag)
 	f := cmd.Flags()
 	e.scope.flag(cmd, " (default project)")
 	f.VarP(&enum{&e.transport, append([]string{servers.TransportStdio}, config.URLTransports()...)}, "transport", "t",
@@ -104,14 +104,20 @@ func newServersAdd(a *app) *cobra.Command {
 }
 
 // commandFlag describes an unknown flag. If a command precedes it, the flag is probably meant for the command.
-func commandFlag(cmd *cobra.Command, err error) error {
+func (a *app) commandFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if got := cmd.Flags().Args(); errors.As(err, &unknown) && len(got) > 1 && !strings.Contains(got[1], "://") {
-		words := append([]string{"tenon", "servers", "add", got[0], "--"}, got[1:]...)
-		return tenon.Errorf(tenon.CodeInvalid, "%s has no %s; write -- before a command that has flags: %s %s …",
-			cmd.CommandPath(), dashed(unknown), shellLine(words), dashed(unknown))
+		return tenon.Errorf(tenon.CodeInvalid, "%s has no %s; write -- before a command that has flags: %s",
+			cmd.CommandPath(), dashed(unknown), shellLine(withDashes(a.argv, got[0], got[1])))
 	}
 	return flagError(cmd, err)
+}
+
+// withDashes returns a whole command line with -- before the word command, which follows the word name.
+func withDashes(line []string, name, command string) []string {
+	at := max(slices.Index(line, name), 0)
+	at += max(slices.Index(line[at:], command), 0)
+	return slices.Concat([]string{"tenon"}, line[:at], []string{"--"}, line[at:])
 }
 
 // entry builds the entry from the flags and arguments.

@@ -42,7 +42,7 @@ func TestServeAtTheTerminal(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			ended := make(chan error, 1)
-			go func() { ended <- a.serve(ctx, &serveFlags{listen: c.flag}, time.Second) }()
+			go func() { ended <- a.serve(ctx, &serveFlags{listen: c.flag}, cassette{}, time.Second) }()
 			said.await(t, 0, c.want)
 			stop()
 			if err := <-ended; err != nil {

@@ -26,8 +26,9 @@ func newToolsCall(a *app) *cobra.Command {
 		Short: "Call one tool",
 		Long: "Calls a tool and prints the text of its result; progress is shown on stderr. With -o json the\n" +
 			"whole result is printed; with -o jsonl progress comes first, one line each. Hidden characters of a\n" +
-			"result are replaced by codes such as \\u{feff} when it arrives, in every form of output. --raw\n" +
-			"writes all others unchanged to a pipe.\n\n" +
+			"result are replaced by codes such as \\u{feff} when it arrives, in every form of output, so that it\n" +
+			"prints what the journal has. Clients of tenon gateway get the originals with\n" +
+			"gateway.hidden_characters: keep. --raw writes all others unchanged to a pipe.\n\n" +
 			"Parameters are one JSON object (--params, @FILE or - for stdin), or words. KEY=VALUE is read by the\n" +
 			"tool's schema: a=2 is a number where the schema wants one. KEY:=JSON is any JSON value. A name that\n" +
 			"the schema does not declare is an error in words, unless the schema sets additionalProperties or\n" +

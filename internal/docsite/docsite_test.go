@@ -121,6 +121,20 @@ func TestREL_siteVersions(t *testing.T) {
 	if first, _ := os.ReadFile(filepath.Join(dir, "index.html")); !strings.Contains(string(first), "url=v0.10.0/index.html") {
 		t.Errorf("index.html: %s", first)
 	}
+	for _, name := range []string{"versions.js", "index.html"} { // as after archives of releases are unpacked
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run(t.Context(), []string{"-list", dir}); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := os.ReadFile(filepath.Join(dir, "versions.js")); string(again) != string(list) {
+		t.Errorf("-list wrote another versions.js:\n%s", again)
+	}
+	if err := run(t.Context(), []string{"-list", t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no folder of a") {
+		t.Errorf("-list of an empty folder: %v", err)
+	}
 	for _, name := range []string{"", "main", "1.2.3", "v1.2", "v1.2.3/..", "v1.2.3-a b", "../dev"} {
 		if err := run(t.Context(), []string{"-version", name, t.TempDir()}); err == nil || !strings.Contains(err.Error(), "want dev") {
 			t.Errorf("version %q: %v", name, err)

@@ -1,6 +1,7 @@
 // Command docsite builds the documentation site: make docs-site.
 //
 //	docsite -hugo PROGRAM [-version NAME] [-url URL] FOLDER
+//	docsite -list FOLDER
 //
 // Hugo makes the pages of one version from docs/ and README.md with the theme in docs/site, and writes them into
 // FOLDER/NAME. docsite then checks them, adds the index of the search, and lists the versions in FOLDER:
@@ -8,6 +9,8 @@
 //	FOLDER/index.html           leads to the newest version
 //	FOLDER/versions.js          the versions and their pages, for the menu of every version
 //	FOLDER/NAME/…               the site of a version: HTML, Markdown, llms.txt, sitemap.xml, search.js
+//
+// -list only lists the versions: archives of releases that were unpacked into one folder become one site.
 //
 // A site with a link that leads nowhere, without a page of a document, or with a resource of another host is not
 // written: the version in FOLDER stays what it was.
@@ -58,11 +61,15 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&s.hugo, "hugo", "hugo", "the program Hugo")
 	f.StringVar(&s.version, "version", devVersion, "the version of the pages")
 	f.StringVar(&s.url, "url", "http://localhost:8421/", "where the site is published; ends with a slash")
+	list := f.Bool("list", false, "list the versions that are in the folder, and build none")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if f.NArg() != 1 {
 		return errors.New("want one folder")
+	}
+	if *list {
+		return writeVersions(f.Arg(0))
 	}
 	if !versionName.MatchString(s.version) {
 		return fmt.Errorf("-version %q: want dev or a version such as v1.2.3", s.version)

@@ -40,12 +40,15 @@ func writeVersions(folder string) error {
 		}
 		all = append(all, v)
 	}
+	if len(all) == 0 {
+		return fmt.Errorf("%s has no folder of a version, such as v1.2.3", folder)
+	}
 	slices.SortFunc(all, func(a, b versionPages) int { return compareVersions(b.Name, a.Name) })
 	text, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
-	first := all[0].Name // the list contains at least the version that was just built
+	first := all[0].Name
 	page := "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>tenon</title>\n" +
 		"<meta http-equiv=\"refresh\" content=\"0; url=" + first + "/index.html\"></head>\n" +
 		"<body><p><a href=\"" + first + "/index.html\">tenon " + first + "</a></p></body>\n</html>\n"

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,13 +96,32 @@ func (p packaging) distributions(ctx context.Context, nfpm string, pl platform, 
 		cmd := exec.CommandContext(ctx, nfpm, "package", "--config", "packaging/nfpm.yaml", "--packager", format,
 			"--target", to+string(filepath.Separator))
 		cmd.Dir = root
-		cmd.Env = append(os.Environ(), "TENON_ARCH="+pl.arch, "TENON_VERSION="+p.version, "TENON_BINARY="+binary,
+		version := p.version
+		if format == "apk" {
+			version = apkVersion(version)
+		}
+		cmd.Env = append(os.Environ(), "TENON_ARCH="+pl.arch, "TENON_VERSION="+version, "TENON_BINARY="+binary,
 			"TENON_FILES="+files, "SOURCE_DATE_EPOCH="+strconv.FormatInt(p.made.Unix(), 10))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("nfpm package %s for %s: %w: %s", format, pl, err, out)
 		}
 	}
 	return nil
+}
+
+// preRelease matches the pre-release of a version, such as rc.1.
+var preRelease = regexp.MustCompile(`-([a-z]+)\.?(\d+)$`)
+
+// apkVersion returns a version whose pre-release Alpine knows, without the dot that it refuses (apk-package(5)): alpha,
+// beta, pre or rc and a number. Others, such as dev.1, become pre1.
+func apkVersion(version string) string {
+	return preRelease.ReplaceAllStringFunc(version, func(text string) string {
+		m := preRelease.FindStringSubmatch(text)
+		if !slices.Contains([]string{"alpha", "beta", "pre", "rc"}, m[1]) {
+			m[1] = "pre"
+		}
+		return "-" + m[1] + m[2]
+	})
 }
 
 // checksums writes checksums.txt of all archives and packages in the release's folder and of the install script, which

@@ -12,15 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// older returns a folder with the deb of an older version, with the binary of the release.
-func older(t *testing.T, dir string) string {
+// older returns a folder with packages of an older version in some formats, with the binary of the release.
+func older(t *testing.T, dir string, formats ...string) string {
 	t.Helper()
 	nfpm := os.Getenv("TENON_NFPM")
 	if nfpm == "" {
 		t.Fatal("needs TENON_NFPM, the program that makes packages")
 	}
 	p := packaging{version: "0.0.0-dev.0", dist: filepath.Join(dir, "bin"), to: t.TempDir(), made: time.Unix(1e9, 0)}
-	err := p.distributions(t.Context(), nfpm, here(), dir+"-clone", filepath.Join(dir, "files"), "deb")
+	err := p.distributions(t.Context(), nfpm, here(), dir+"-clone", filepath.Join(dir, "files"), formats...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func older(t *testing.T, dir string) string {
 }
 
 // TestReleaseDistributions unpacks the packages of all formats: each has the same files as the deb, with the same modes
-// and bytes, of the owner root.
+// and bytes, of the owner root. Only the folder of zsh has another name on Debian.
 func TestReleaseDistributions(t *testing.T) {
 	dir := released(t)
 	for _, program := range []string{"dpkg-deb", "rpm2cpio", "cpio", "tar", "zstd"} {
@@ -47,10 +47,15 @@ func TestReleaseDistributions(t *testing.T) {
 			to := t.TempDir()
 			command(t, to, "sh", "-euc", tt.unpack, "sh", the(t, dir, tt.file))
 			got := tree(t, to)
+			if tt.name == "deb" {
+				got["usr/share/zsh/site-functions/_tenon"] = got["usr/share/zsh/vendor-completions/_tenon"]
+				delete(got, "usr/share/zsh/vendor-completions/_tenon")
+			}
 			if deb == nil {
 				deb = got
 				for _, name := range []string{"usr/bin/tenon", "etc/tenon/tenon.yaml", "usr/lib/systemd/system/tenon.service",
-					"usr/lib/systemd/system/tenon.socket", "usr/share/man/man1/tenon-serve.1.gz"} {
+					"usr/lib/systemd/system/tenon.socket", "usr/share/man/man1/tenon-serve.1.gz",
+					"usr/share/zsh/site-functions/_tenon"} {
 					if got[name] == "" {
 						t.Errorf("no file %s", name)
 					}
@@ -150,7 +155,7 @@ func TestReleaseDeb(t *testing.T) {
 	if err := writeFile(data, []byte("runs")); err != nil {
 		t.Fatal(err)
 	}
-	dpkg("--install", the(t, older(t, dir), "tenon_*_"+runtime.GOARCH+".deb"))
+	dpkg("--install", the(t, older(t, dir, "deb"), "tenon_*_"+runtime.GOARCH+".deb"))
 	for _, name := range []string{"usr/lib/systemd/system/tenon.service", "usr/lib/systemd/system/tenon.socket",
 		"usr/share/man/man1/tenon.1.gz",
 		"usr/share/bash-completion/completions/tenon", "usr/share/doc/tenon/copyright", "etc/tenon/tenon.yaml"} {

@@ -22,13 +22,14 @@ type build struct {
 	version   string // 1.2.3, with or without v
 	to        string // a new folder
 	nfpm      string // program that makes packages of Linux distributions; without it there are none
+	hugo      string // program that builds the documentation site; without it there is none
 	sign      string // program that signs and notarizes a binary of macOS, which is its argument; may be empty
 	platforms []platform
 }
 
 // write makes the release: bin, the archives, the packages of distributions, npm, PyPI and MCP clients, the images, the
-// bills of materials, the manifests of package managers, and the checksums of what is downloaded. It builds a clone,
-// next to the folder with -clone in its name, so that files outside the commit change nothing.
+// bills of materials, the documentation site, the manifests of package managers, and the checksums of downloads. It
+// builds a clone, next to the folder with -clone in its name, so that files outside the commit change nothing.
 func (b build) write(ctx context.Context) error {
 	version, err := plainVersion(b.version)
 	if err != nil {
@@ -85,6 +86,11 @@ func (b build) write(ctx context.Context) error {
 			if err := p.distributions(ctx, b.nfpm, pl, clone, files, formats...); err != nil {
 				return err
 			}
+		}
+	}
+	if b.hugo != "" {
+		if err := p.site(ctx, b.hugo, clone); err != nil {
+			return err
 		}
 	}
 	if err := p.checksums(clone); err != nil || len(b.platforms) < len(platforms) {

@@ -115,7 +115,7 @@ func TestReleaseReproducible(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := build{root: filepath.Join(root, "tree"), version: version, to: again, nfpm: os.Getenv("TENON_NFPM"),
-		platforms: []platform{here()}}
+		hugo: os.Getenv("TENON_HUGO"), platforms: []platform{here()}}
 	for _, p := range []platform{{"windows", "amd64"}, {"darwin", "arm64"}} { // a zip file, and one more tarball
 		if _, err := os.Stat(filepath.Join(dir, "bin", p.String())); err == nil {
 			b.platforms = append(b.platforms, p)

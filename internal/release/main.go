@@ -11,11 +11,13 @@
 //	release mcp VERSION DIST FOLDER          bundles for MCP clients (.mcpb), server.json of MCP's registry
 //	release image VERSION DIST FOLDER        images of Linux as an OCI layout
 //	release sbom VERSION DIST FOLDER         bills of materials in CycloneDX
+//	release fixed                            compares what is linked with packaging/fixed.txt
 //
 // files runs tenon, whose help is the source of all pages, and asks the Go toolchain which modules are linked. The
 // others put the binaries in DIST (DIST/GOOS_GOARCH/tenon) into packages that download nothing when they are installed.
 // Before the verb, -nfpm PROGRAM names the program that makes packages of Linux distributions; without it there are
-// none. -sign PROGRAM signs and notarizes each binary of macOS: packaging/scripts/notarize.sh.
+// none. -hugo PROGRAM builds the documentation site; without it there is none. -sign PROGRAM signs and notarizes each
+// binary of macOS: packaging/scripts/notarize.sh.
 //
 // All outputs are functions of their inputs: entries of archives are sorted, and their time is SOURCE_DATE_EPOCH or,
 // without it, 1980-01-01. TestReproducible builds everything twice and compares the bytes.
@@ -52,6 +54,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	nfpm := flags.String("nfpm", "", "program that makes packages of Linux distributions")
+	hugo := flags.String("hugo", "", "program that builds the documentation site")
 	sign := flags.String("sign", "", "program that signs and notarizes a binary of macOS")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -60,14 +63,16 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "files":
 		return writeFiles(ctx, ".", args[1])
+	case len(args) == 1 && args[0] == "fixed":
+		return reportFixed(ctx, ".", os.Stdout)
 	case len(args) >= 3 && args[0] == "here":
 		some, err := somePlatforms(args[3:])
 		if err != nil {
 			return err
 		}
-		return build{".", args[1], args[2], *nfpm, *sign, some}.write(ctx)
+		return build{".", args[1], args[2], *nfpm, *hugo, *sign, some}.write(ctx)
 	case len(args) == 3 && args[0] == "all":
-		return build{".", args[1], args[2], *nfpm, *sign, platforms}.write(ctx)
+		return build{".", args[1], args[2], *nfpm, *hugo, *sign, platforms}.write(ctx)
 	case len(args) == 4 && args[0] == "npm":
 		return writeNPM(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	case len(args) == 4 && args[0] == "wheels":
@@ -79,8 +84,8 @@ func run(ctx context.Context, args []string) error {
 	case len(args) == 4 && args[0] == "image":
 		return writeImage(packaging{version: args[1], dist: args[2], to: args[3], made: made})
 	}
-	return errors.New("want: files FOLDER, here or all with VERSION FOLDER, or npm, wheels, mcp, image or sbom with " +
-		"VERSION DIST FOLDER")
+	return errors.New("want: fixed, files FOLDER, here or all with VERSION FOLDER, or npm, wheels, mcp, image or " +
+		"sbom with VERSION DIST FOLDER")
 }
 
 // sourceDate returns the time of all files in archives (https://reproducible-builds.org/specs/source-date-epoch/). A

@@ -115,6 +115,21 @@ func TestREL_nfpm(t *testing.T) {
 	}
 }
 
+// TestREL_noIndex checks that no page has people install wheels with an index: tenon on PyPI is another project's.
+func TestREL_noIndex(t *testing.T) {
+	for _, name := range []string{"README.md", "docs/guide/operating.md", "docs/guide/getting-started.md"} {
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range regexp.MustCompile("`(uv|pip)x? [^`]*tenon[^`]*`").FindAllString(string(text), -1) {
+			if strings.Contains(line, "--find-links") && !strings.Contains(line, "--no-index") {
+				t.Errorf("%s: %s may install the package of another project", name, line)
+			}
+		}
+	}
+}
+
 // TestScripts parses the scripts of the packages, and runs them as package managers do on a system without systemd.
 func TestScripts(t *testing.T) {
 	if runtime.GOOS == "windows" {

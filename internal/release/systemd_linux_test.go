@@ -79,7 +79,7 @@ func TestReleaseSystemd(t *testing.T) {
 	dir := released(t)
 	files := map[string]string{"opt/server.js": nodeServer, "opt/server.py": pythonServer}
 	for name, file := range map[string]string{
-		"opt/older.deb": the(t, older(t, dir), "tenon_*_"+runtime.GOARCH+".deb"),
+		"opt/older.deb": the(t, older(t, dir, "deb"), "tenon_*_"+runtime.GOARCH+".deb"),
 		"opt/tenon.deb": the(t, dir, "tenon_*_"+runtime.GOARCH+".deb"),
 		"opt/tenon":     filepath.Join(dir, "bin", here().String(), "tenon"),
 	} {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,7 +32,7 @@ type got struct {
 	Failed    bool     `json:"failed"`
 	Failure   string   `json:"failure"`
 	Counted   string   `json:"counted"`
-	Progress  int32    `json:"progress"`
+	Progress  int      `json:"progress"`
 	Resource  string   `json:"resource"`
 	Resources []string `json:"resources"`
 	Prompts   []string `json:"prompts"`
@@ -42,9 +42,11 @@ type got struct {
 
 // runClient connects the client of the official Go SDK to an MCP endpoint, and prints what it gets as JSON.
 func runClient(ctx context.Context, url string) (err error) {
-	var progress atomic.Int32
+	progress := make(chan struct{}, 100)
 	client := mcp.NewClient(&mcp.Implementation{Name: "peer-go", Version: "1"}, &mcp.ClientOptions{
-		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { progress.Add(1) }})
+		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
+			progress <- struct{}{}
+		}})
 	s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url,
 		HTTPClient: &http.Client{Transport: authorized{}}}, nil)
 	if err != nil {
@@ -79,7 +81,12 @@ func runClient(ctx context.Context, url string) (err error) {
 	if g.Counted, _, err = call("count", map[string]any{"to": 3}); err != nil {
 		return err
 	}
-	g.Progress = progress.Load()
+	// The SDK may deliver notifications after the result that followed them.
+	select {
+	case <-progress:
+		g.Progress = 1 + len(progress)
+	case <-time.After(30 * time.Second):
+	}
 	read, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "peer://note"})
 	if err != nil {
 		return err

@@ -97,6 +97,11 @@ func (s *server) promptsOffer(method string, params json.RawMessage) (json.RawMe
 			return json.RawMessage(
 				`{"description":"Says hello","messages":[{"role":"user","content":{"type":"text","text":"Say ` +
 					`hello."}}]}`), nil
+		case "poster": // with only a picture; prompts/list does not have it
+			return json.RawMessage(`{"messages":[{"role":"user","content":{"type":"image","mimeType":"image/png",` +
+				`"data":"` + base64.StdEncoding.EncodeToString(pixel) + `"}}]}`), nil
+		case "mistaken": // likewise; its content is no object
+			return json.RawMessage(`{"messages":[{"role":"user","content":"hello"}]}`), nil
 		case "review":
 			if p.Arguments["what"] == "" {
 				return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "what is missing")

@@ -21,6 +21,7 @@ type keyboard struct {
 	file   *os.File // opened separately: stdin stays blocking for other programs
 	fd     int      // of stdin
 	before *term.State
+	early  int // bytes still to be read that were typed in lines, before begin: Enter is \n in them
 }
 
 // openKeyboard returns the keyboard of a terminal. It returns nil if Bubble Tea has to read the input: if in is not a
@@ -47,6 +48,12 @@ func openKeyboard(in io.Reader) *keyboard {
 // Read implements [io.Reader]. It returns [io.EOF] while the keyboard is paused.
 func (k *keyboard) Read(b []byte) (int, error) {
 	n, err := k.file.Read(b)
+	for i := range b[:min(max(n, 0), k.early)] {
+		if b[i] == '\n' {
+			b[i] = '\r' // as the terminal sends Enter from now on; \n is Ctrl-J, a line break of a message
+		}
+	}
+	k.early -= min(max(n, 0), k.early)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = io.EOF
 	}
@@ -58,6 +65,7 @@ func (k *keyboard) begin() error {
 	if k == nil {
 		return nil
 	}
+	k.early = waiting(k.fd)
 	state, err := term.MakeRaw(k.fd)
 	if err != nil {
 		return fmt.Errorf("the terminal cannot be set to send single keys: %w", err)

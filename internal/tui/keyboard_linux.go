@@ -26,6 +26,15 @@ func stopProcess() error {
 	return nil
 }
 
+// waiting returns the number of bytes of the complete lines that were typed and not read yet. See TIOCINQ(2const).
+func waiting(fd int) int {
+	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	if err != nil {
+		return 0 // the lines become one message
+	}
+	return n
+}
+
 // mapNewlines sets the mode in which a line feed in the output also moves to the first column. See termios(3).
 func mapNewlines(fd int) error {
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)

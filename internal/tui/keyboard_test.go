@@ -68,6 +68,51 @@ func TestUX4_keyboard(t *testing.T) {
 	}
 }
 
+// TestUX1_typedEarly types two lines and a part of a third one before the keyboard begins: their ends are read as Enter,
+// so that they are separate messages. Ctrl-J afterwards is a line break.
+func TestUX1_typedEarly(t *testing.T) {
+	control, terminal, err := pty.Open(80, 24)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("no pseudo-terminals: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close()
+	defer terminal.Close()
+	k := openKeyboard(terminal)
+	if k == nil {
+		if runtime.GOOS == "linux" {
+			t.Fatal("no keyboard for a terminal")
+		}
+		t.Skip("Bubble Tea reads the terminals of this system")
+	}
+	defer k.close()
+	if _, err := control.WriteString("one\rtwo\rthr"); err != nil {
+		t.Fatal(err)
+	}
+	for waiting(int(terminal.Fd())) < len("one\ntwo\n") { // the terminal passes the lines on in its own time
+		runtime.Gosched()
+	}
+	if err := k.begin(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := control.WriteString("ee\n\r"); err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for want := "one\rtwo\rthree\n\r"; len(got) < len(want); {
+		b := make([]byte, 5)
+		n, err := k.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, b[:n]...); string(got) != want[:min(len(got), len(want))] {
+			t.Fatalf("%q is read, want %q", got, want)
+		}
+	}
+}
+
 // TestUX4_keyboardOfPipe checks that an input that is not a terminal is left to Bubble Tea.
 func TestUX4_keyboardOfPipe(t *testing.T) {
 	r, w := io.Pipe()

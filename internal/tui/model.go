@@ -278,13 +278,13 @@ func (m *model) idle() tea.Cmd {
 	return next
 }
 
-// next submits the queued questions as one text.
+// next submits the first of the queued questions.
 func (m *model) next() tea.Cmd {
 	if len(m.queue) == 0 {
 		return nil
 	}
-	text := strings.Join(m.queue, "\n")
-	m.queue = nil
+	text := m.queue[0]
+	m.queue = m.queue[1:]
 	return m.submit(text)
 }
 

@@ -54,6 +54,20 @@ func TestUX4_PickerWhileBusy(t *testing.T) {
 	}
 }
 
+// TestUX1_QueuedApart checks that queued messages are submitted one after the other, each as its own question.
+func TestUX1_QueuedApart(t *testing.T) {
+	b := newBench(60, 16)
+	b.busy, b.stop, b.queue = true, func() {}, []string{"one", "two"}
+	b.send(idleMsg{})
+	if got := submitted(b); got != "one" {
+		t.Errorf("it submits %q first", got)
+	}
+	b.send(idleMsg{})
+	if got := submitted(b); got != "two" || len(b.queue) != 0 {
+		t.Errorf("it submits %q, and %q is queued", got, b.queue)
+	}
+}
+
 // submitted returns the last submitted command as the conversation shows it.
 func submitted(b *bench) string {
 	if n := len(b.blocks); n > 0 && b.busy {

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -142,5 +143,73 @@ func TestGuardBehindProxy(t *testing.T) {
 	}
 	if status, _, _, err := g.do(req); err != nil || status != http.StatusNoContent {
 		t.Errorf("HTTP %d, %v", status, err)
+	}
+}
+
+// slowPerson is a person who takes time to sign in.
+type slowPerson struct {
+	person
+	came, goes chan struct{}
+}
+
+func (p *slowPerson) Sign(ctx context.Context, address string) (url.Values, error) {
+	close(p.came)
+	select {
+	case <-p.goes:
+		return p.person.Sign(ctx, address)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestSlowPerson checks that requests with the sign-in so far go on while a person signs in again, in the same process
+// and in another one, although its token has to be refreshed. The new sign-in counts at its end.
+func TestSlowPerson(t *testing.T) {
+	now := time.Now()
+	s := start(t, func(s *authserver.Server) { s.ExpiresIn = 100 })
+	dir := t.TempDir()
+	config := func(c *Config) { c.Vault, c.Now = NewVault(dir, nil), func() time.Time { return now } }
+	src, rt := source(t, s, config)
+	if _, err := src.Login(t.Context(), &http.Transport{DisableKeepAlives: true}, &person{}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(95 * time.Second)
+	p := &slowPerson{came: make(chan struct{}), goes: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := src.Login(t.Context(), &http.Transport{DisableKeepAlives: true}, p)
+		ended <- err
+	}()
+	<-p.came
+	_, other := source(t, s, config)
+	for name, rt := range map[string]http.RoundTripper{"the same process": rt, "another process": other} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := rt.RoundTrip(req)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _ = resp.Body.Close(); resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d", name, resp.StatusCode)
+		}
+		cancel()
+	}
+	close(p.goes)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	grants := map[string]int{}
+	for _, f := range s.Forms() {
+		grants[f.Get("grant_type")]++
+	}
+	if grants["authorization_code"] != 2 || grants["refresh_token"] != 1 {
+		t.Errorf("tokens were obtained with %v", grants)
+	}
+	s.Revoke(false)
+	if status, err := request(t, rt, s.URL); err != nil || status != http.StatusOK {
+		t.Errorf("after the sign-in: %d, %v", status, err)
 	}
 }

@@ -169,7 +169,7 @@ func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer
 	if err != nil {
 		return "", err
 	}
-	defer unlock()
+	defer func() { unlock() }()
 	if unreadable != nil {
 		s.log.Info("what was kept of a sign-in cannot be read, and is replaced", "server", s.cfg.Server, "error",
 			unreadable.Error())
@@ -188,7 +188,35 @@ func (s *Source) Login(ctx context.Context, network http.RoundTripper, by Signer
 	if s.cfg.isMachine() {
 		return as.Issuer, assumed(as, s.credentials(ctx, t, as, want))
 	}
-	return as.Issuer, assumed(as, s.sign(ctx, t, as, want, by))
+	// A person may take minutes, in which requests with the sign-in so far must go on.
+	err = s.sign(ctx, t, as, want, pausing{by, &unlock, func(ctx context.Context) (func(), error) {
+		_, unlock, _, err := s.reset(ctx)
+		return unlock, err
+	}})
+	return as.Issuer, assumed(as, err)
+}
+
+// pausing is a Signer that releases a lock until the person has finished.
+type pausing struct {
+	Signer
+	unlock *func() // replaced by the lock that is held afterwards
+	lock   func(context.Context) (unlock func(), err error)
+}
+
+// Sign implements [Signer].
+func (p pausing) Sign(ctx context.Context, address string) (url.Values, error) {
+	(*p.unlock)()
+	*p.unlock = func() {}
+	back, err := p.Signer.Sign(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := p.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	*p.unlock = unlock
+	return back, nil
 }
 
 // question sends a request without a token, and returns the server's challenge.

@@ -288,7 +288,10 @@ func (s *Store) migrate(ctx context.Context) error {
 			steps = append([]string{makeVersion}, steps...)
 		}
 		for _, step := range steps {
-			for _, q := range statements(step) {
+			for q := range strings.SplitSeq(step, ";\n") {
+				if q = strings.TrimSpace(q); q == "" {
+					continue
+				}
 				if _, err := tx.Exec(ctx, s.sql(q)); err != nil {
 					return err
 				}
@@ -301,16 +304,6 @@ func (s *Store) migrate(ctx context.Context) error {
 		return s.storeError("migrate to version "+fmt.Sprint(len(migrations)), err)
 	}
 	return nil
-}
-
-// statements returns the statements of a migration.
-func statements(step string) (list []string) {
-	for q := range strings.SplitSeq(step, ";\n") {
-		if q = strings.TrimSpace(q); q != "" {
-			list = append(list, q)
-		}
-	}
-	return list
 }
 
 const makeVersion = `

@@ -75,6 +75,22 @@ test("UX-10: one field is changed, and only its bytes differ; what waits is agre
   expect(wrong).toEqual([]);
 });
 
+test("UX-10: a step that is renamed is renamed wherever it is named", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/workflows/report?edit=1");
+  const text = page.getByLabel("Text of the workflow");
+  await expect(page.locator("[data-flow-step]")).toHaveCount(3);
+  const before = await text.inputValue();
+  await page.locator('[data-flow-step="total"]').click();
+  await page.getByRole("group", { name: "Step total" }).getByLabel("Name", { exact: true }).fill("words"); // taken
+  await expect(page.getByText("An input or another step has this name.")).toBeVisible();
+  await page.getByRole("group", { name: "Step total" }).getByLabel("Name", { exact: true }).fill("sum");
+  await expect(text).toHaveValue(before); // not yet complete
+  await page.getByRole("group", { name: "Step total" }).getByLabel("Name", { exact: true }).press("Enter");
+  await expect(text).toHaveValue(before.replace("id: total", "id: sum").replace("steps.total.rows", "steps.sum.rows"));
+  await expect(page.getByRole("status", { name: "Check" })).toHaveText(/No mistakes/);
+  expect(wrong).toEqual([]);
+});
+
 test("UX-13: mistakes are said as one types, with their places and remedies, and the graph follows", async ({ chrome }) => {
   const { page, wrong } = await visit(chrome, p, "/workflows/report?edit=1");
   const text = page.getByLabel("Text of the workflow");

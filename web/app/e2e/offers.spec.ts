@@ -69,6 +69,45 @@ test("UX-11 a template makes the URI that is read, and a missing resource is an 
   expect(wrong).toEqual([]);
 });
 
+test("RP-11 a template is attached in the chat, with the values that its server completes", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p);
+  await page.getByRole("button", { name: "Attach a resource" }).click();
+  await page.getByRole("button", { name: /day \(template\)/ }).click();
+  const date = page.getByRole("dialog").getByLabel("date", { exact: true });
+  await date.fill("day-14");
+  await expect.poll(() => date.evaluate((i: HTMLInputElement) => [...(i.list?.options ?? [])].map((o) => o.value))).toContain("day-147");
+  await page.getByRole("button", { name: "Attach", exact: true }).click();
+  await expect(page.getByRole("list", { name: "Attached" })).toContainText("demo: day");
+  expect(wrong).toEqual([]);
+});
+
+test("UX-6 the lists of a server that hangs are shown at once with their age", async ({ chrome }) => {
+  const slow = new Project();
+  slow.write("start.sh", `if [ -e hang ]; then exec sleep 1000; fi\nexec "${slow.tenon}" testserver --stdio --prompts\n`);
+  slow.write("tenon.yaml", `version: 1
+name: slow
+servers:
+  slow: {command: sh, args: [start.sh], timeout: 1h}
+`);
+  slow.run("prompts", "list", "-c", "tenon.yaml");
+  slow.run("resources", "list", "-c", "tenon.yaml");
+  slow.write("hang", "");
+  await slow.serve();
+  try {
+    const { page, wrong } = await visit(chrome, slow, "/prompts");
+    await expect(page.getByRole("link", { name: "review" })).toBeVisible();
+    await expect(page.getByRole("status").filter({ hasText: /prompts, as listed/ })).toBeVisible();
+    await page.getByRole("button", { name: "Ask the servers" }).click();
+    await expect(page.getByRole("button", { name: "Ask the servers" })).toBeDisabled();
+    await expect(page.getByRole("link", { name: "review" })).toBeVisible(); // what is known stays while a server is waited for
+    await page.goto(`${slow.url}/resources`);
+    await expect(page.getByRole("link", { name: "notes" })).toBeVisible();
+    expect(wrong).toEqual([]);
+  } finally {
+    await slow.end();
+  }
+});
+
 test("UX-11 a message of the protocol is pinned, exported and sent again in its form", async ({ chrome }) => {
   p.run("tools", "call", "-c", "tenon.yaml", "get_weather", "location=Paris", "--remote", p.url, "--token-file", ".tenon/serve.token");
   const { page, wrong } = await visit(chrome, p, "/servers/demo");

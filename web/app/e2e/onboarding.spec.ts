@@ -21,6 +21,8 @@ test("UX-10 a key is asked for where there is no model, kept outside of the proj
   const first = page.getByRole("region", { name: "A first model" });
   await expect(first).toContainText("Connect a model");
   await expect(first.getByText("Looking for Ollama")).toHaveCount(0);
+  await expect(first).toContainText("tenon servers add demo -- tenon testserver --stdio"); // the script would find no tools
+  await expect(first.getByRole("link", { name: "Try it" })).toHaveCount(0);
   expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
   await first.getByLabel("Provider").selectOption("OpenAI");
   await first.getByLabel("API key").fill("sk-wrong key");

@@ -472,6 +472,17 @@ export type LoginResponse = {
   url: string;
 };
 
+export type LogoutRequest = {
+  principal?: string;
+};
+
+export type LogoutResponse = {
+  server: string;
+  principal?: string;
+  signed_in: boolean;
+  revoked: boolean;
+};
+
 export type Tool = {
   server: string;
   remote_name: string;
@@ -1214,4 +1225,58 @@ export type Frame = {
   cut?: boolean;
   /** why there is no text */
   hidden?: string;
+};
+
+export type GatewayClient = {
+  /** the client's own word (clientInfo), which proves nothing; may be empty */
+  name: string;
+  version?: string;
+  era: "legacy" | "modern";
+  /** the revision that it speaks, such as 2025-11-25 or 2026-07-28 */
+  protocol: string;
+  principal: string;
+  /** an entry of gateway.endpoints; absent: all tools */
+  endpoint?: string;
+  /** open sessions and connections of a legacy client; a modern client has none */
+  sessions: number;
+  /** its first request */
+  since: string;
+  /** its latest request */
+  seen: string;
+  /** absent if it has called no tool */
+  last_call?: string;
+  /** calls of tools; a call that the rules did not decide about counts only here */
+  calls: number;
+  /** calls that the rules allowed */
+  allowed: number;
+  /** calls that waited for a person */
+  asked: number;
+  /** calls that the rules denied */
+  denied: number;
+};
+
+export type GatewayClients = {
+  /** where clients reach the gateway; empty if there is none */
+  endpoints: GatewayEndpoint[];
+  items: GatewayClient[];
+};
+
+export type GatewayEndpoint = {
+  /** empty for the endpoint with all tools */
+  name: string;
+  /** the path of its address, such as /mcp/coding */
+  path: string;
+  description?: string;
+  /** servers whose tools it has; without servers, groups and tools it has all */
+  servers?: string[];
+  /** groups whose tools it has */
+  groups?: string[];
+  /** globs of further tools that it has */
+  tools?: string[];
+  /** globs of tools that it does not have */
+  exclude?: string[];
+  /** search, if clients search the tools; absent if they see all */
+  mode?: string;
+  /** tools that clients see even in mode search */
+  always?: string[];
 };

@@ -23,6 +23,7 @@ const Prompts = lazy(() => import("./pages/prompts"));
 const Resources = lazy(() => import("./pages/resources"));
 const Workflows = lazy(() => import("./pages/workflows"));
 const Tables = lazy(() => import("./pages/tables"));
+const Clients = lazy(() => import("./pages/clients"));
 const Doctor = lazy(() => import("./pages/doctor"));
 const Settings = lazy(() => import("./pages/settings"));
 
@@ -36,6 +37,7 @@ export const pages: { page: string; title: string; icon: IconName }[] = [
   { page: "resources", title: "Resources", icon: "resources" },
   { page: "workflows", title: "Workflows", icon: "workflows" },
   { page: "tables", title: "Tables", icon: "tables" },
+  { page: "clients", title: "Clients", icon: "clients" },
   { page: "stats", title: "Analytics", icon: "stats" },
   { page: "doctor", title: "Doctor", icon: "doctor" },
   { page: "settings", title: "Settings", icon: "settings" },
@@ -124,6 +126,8 @@ function Current({ page, id }: { page: string; id: string }) {
       return <Workflows name={id} />;
     case "tables":
       return <Tables />;
+    case "clients":
+      return <Clients />;
     case "doctor":
       return <Doctor />;
     case "stats":

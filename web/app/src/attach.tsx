@@ -3,9 +3,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { get, type Page } from "./api";
-import type { Problems } from "./data";
+import { CompletedInput } from "./completed";
+import { useOffers } from "./data";
 import type { Resource, TableFile } from "./types";
-import { Button, Dialog, Empty, ErrorBox, count, field, visible } from "./ui";
+import { expand, variables } from "./uritemplate";
+import { Button, Dialog, Empty, ErrorBox, Labelled, count, field, visible } from "./ui";
 
 export interface Attached {
   files: File[];
@@ -110,29 +112,53 @@ function Tables({ onClose, onPick }: { onClose: () => void; onPick: (t: NonNulla
   );
 }
 
-function Resources({ onClose, onPick }: { onClose: () => void; onPick: (r: Attached["resources"][number]) => void }) {
-  const list = useQuery({ queryKey: ["prompts", "resources"], queryFn: () => get<Page<Resource> & Problems>("/api/v1/resources") });
+type Pick = (r: Attached["resources"][number]) => void;
+
+function Resources({ onClose, onPick }: { onClose: () => void; onPick: Pick }) {
+  const list = useOffers<Resource>("resources");
   const [words, setWords] = useState("");
-  const all = (list.data?.items ?? []).filter((r) => r.uri);
-  const found = all.filter((r) => words.toLowerCase().split(/\s+/).every((w) => `${r.server} ${r.name} ${r.uri} ${r.description ?? ""}`.toLowerCase().includes(w)));
+  const [template, setTemplate] = useState<Resource>();
+  const all = list.data?.items ?? [];
+  const found = all.filter((r) => words.toLowerCase().split(/\s+/).every((w) => `${r.server} ${r.name} ${r.uri ?? r.uriTemplate} ${r.description ?? ""}`.toLowerCase().includes(w)));
+  if (template) return <Blanks of={template} onClose={onClose} onBack={() => setTemplate(undefined)} onPick={onPick} />;
   return (
     <Dialog title="Attach a resource" onClose={onClose}>
       <input autoFocus type="search" aria-label="Filter resources" placeholder="filter" className={field} value={words} onChange={(e) => setWords(e.target.value)} />
-      {list.isError && <ErrorBox error={list.error} />}
+      {list.error !== undefined && <ErrorBox error={list.error} />}
       {(list.data?.problems ?? []).map((p, i) => <p key={i} className="mt-1 line-clamp-2 text-xs break-words text-warn">{visible(p.message)}</p>)}
       <ul aria-label="Resources" className="mt-2">
         {found.slice(0, most).map((r) => (
-          <li key={`${r.server} ${r.uri}`}>
-            <button type="button" className="w-full rounded-md px-2 py-1 text-left hover:bg-sunk focus:bg-sunk" onClick={() => onPick({ server: r.server, uri: r.uri!, name: r.name })}>
-              <span className="flex gap-2"><span className="truncate text-sm">{visible(r.name)}</span><span className="ml-auto shrink-0 text-xs text-dim">{visible(r.server)}</span></span>
-              <span className="block truncate font-mono text-xs text-dim">{visible(r.uri!)}</span>
+          <li key={`${r.server} ${r.uri ?? r.uriTemplate}`}>
+            <button type="button" className="w-full rounded-md px-2 py-1 text-left hover:bg-sunk focus:bg-sunk" onClick={() => (r.uri ? onPick({ server: r.server, uri: r.uri, name: r.name }) : setTemplate(r))}>
+              <span className="flex gap-2"><span className="truncate text-sm">{visible(r.name)}{!r.uri && " (template)"}</span><span className="ml-auto shrink-0 text-xs text-dim">{visible(r.server)}</span></span>
+              <span className="block truncate font-mono text-xs text-dim">{visible(r.uri ?? r.uriTemplate ?? "")}</span>
             </button>
           </li>
         ))}
       </ul>
       {found.length > most && <p className="px-2 text-xs text-dim">{found.length - most} more; filter them.</p>}
-      {list.data && found.length === 0 && <Empty>{all.length === 0 ? "No server has a resource." : "Nothing was found."}</Empty>}
-      {list.isPending && <Empty>Asking the servers…</Empty>}
+      {list.data && found.length === 0 && list.asked.length === 0 && <Empty>{all.length === 0 ? "No server has a resource." : "Nothing was found."}</Empty>}
+      {(!list.data || list.asked.length > 0) && list.error === undefined && <p role="status" className="p-2 text-center text-xs text-dim">Asking {list.asked.length > 0 ? visible(list.asked.join(", ")) : "the servers"}…</p>}
+    </Dialog>
+  );
+}
+
+/** The variables of a template, with the values that its server completes. */
+function Blanks({ of, onClose, onBack, onPick }: { of: Resource; onClose: () => void; onBack: () => void; onPick: Pick }) {
+  const [values, setValues] = useState<Record<string, string>>({});
+  const template = of.uriTemplate ?? "";
+  const uri = expand(template, values);
+  return (
+    <Dialog title={`Attach ${visible(of.name)}`} onClose={onClose}>
+      <form className="flex flex-col gap-3" onSubmit={(e) => { e.preventDefault(); onPick({ server: of.server, uri, name: of.name }); }}>
+        {variables(template).map((n) => (
+          <Labelled key={n} label={visible(n)}>
+            {(id) => <CompletedInput id={id} of={{ server: of.server, template }} name={n} values={values} onChange={(v) => setValues({ ...values, [n]: v })} />}
+          </Labelled>
+        ))}
+        <p className="text-xs text-dim">The URI: <output className="font-mono break-all text-ink">{visible(uri)}</output></p>
+        <div className="flex gap-1.5"><Button type="submit" tone="primary">Attach</Button><Button onClick={onBack}>Back</Button></div>
+      </form>
     </Dialog>
   );
 }

@@ -2,6 +2,7 @@
 // stream (changes.ts), and what a page shows of it is read again: nothing polls.
 
 import { QueryClient, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { Failure, type Page, get, isAuth } from "./api";
 import type { Agent, Approval, Me, Model, RunRow, ServerProblem, ServerStatus, Session, SessionRow, Tool, Workflow } from "./types";
 
@@ -17,6 +18,17 @@ export const cache = new QueryClient({
 
 export interface Problems {
   problems?: ServerProblem[];
+}
+
+/** A list of what servers offer. Some of it may be as old as listed; no list is known of the servers in unlisted. */
+export type Offers<T> = Page<T> & Problems & { listed?: string; unlisted?: string[] };
+
+export interface OffersQuery<T> {
+  data?: Offers<T>;
+  error?: unknown;
+  asked: string[]; // servers whose first list is waited for
+  busy: boolean; // all servers are being asked
+  ask: () => void;
 }
 
 const api = "/api/v1";
@@ -44,6 +56,22 @@ export const useSession = (id: string) =>
 export const useServers = () => useQuery({ queryKey: ["servers"], queryFn: () => get<Page<ServerStatus>>(`${api}/servers`) });
 export const useTools = (search = "") =>
   useQuery({ queryKey: ["tools", search], queryFn: () => get<Page<Tool> & Problems>(`${api}/tools${q({ search })}`), placeholderData: (old) => old });
+/** What servers offer beside tools: at once what they listed last, then with the lists of servers that are connected or were never listed. A server that hangs delays only its own entries. */
+export function useOffers<T>(what: "prompts" | "resources", enabled = true): OffersQuery<T> {
+  const read = (from: string) => get<Offers<T>>(`${api}/${what}?from=${from}`);
+  const key = ["prompts", what, "known"]; // the topic of both is prompts
+  const stored = useQuery({ queryKey: ["prompts", what, "stored"], queryFn: () => read("stored"), enabled });
+  const known = useQuery({ queryKey: key, queryFn: () => read("known"), enabled });
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const ask = () => {
+    setBusy(true);
+    setError(undefined);
+    read("servers").then((all) => cache.setQueryData(key, all), setError).finally(() => setBusy(false));
+  };
+  return { data: known.data ?? stored.data, error: error ?? known.error ?? (known.data ? undefined : stored.error) ?? undefined, asked: known.isPending ? stored.data?.unlisted ?? [] : [], busy, ask };
+}
+
 export const useApprovals = () => useQuery({ queryKey: ["approvals"], queryFn: () => get<Page<Approval>>(`${api}/approvals`) });
 
 export const useWorkflows = () => useQuery({ queryKey: ["workflows"], queryFn: () => get<Page<Workflow>>(`${api}/workflows`) });

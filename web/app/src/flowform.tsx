@@ -2,6 +2,7 @@
 
 import { type ReactNode, useEffect, useState } from "react";
 import { useAgents, useTools } from "./data";
+import { renameStep, wrongName } from "./flowrename";
 import { literal, nextId, written } from "./flowvalues";
 import { JsonInput } from "./form";
 import type { DraftChange, DraftMistake, Schema, Tool } from "./types";
@@ -62,7 +63,7 @@ export function FlowForm({ value, change, step, onStep, mistakes }: { value: Key
     <div className="flex flex-col gap-4 p-3">
       <Field part={part} name={["description"]} label="Description" hint="For people and models: what it does." rows={2} />
       <Group title="Steps" add={<AddStep steps={steps} change={change} onStep={onStep} />}>
-        {steps.map((s, i) => <Step key={i} part={{ at: ["steps", i], value: s, change, mistakes }} open={step === i} others={steps.map((o) => text(o.id)).filter((id) => id && id !== s.id)} tables={tables} onOpen={() => onStep(step === i ? undefined : i)} remove={() => { onStep(undefined); change([{ path: ["steps", i], value: null }]); }} />)}
+        {steps.map((s, i) => <Step key={i} part={{ at: ["steps", i], value: s, change, mistakes }} open={step === i} others={steps.map((o) => text(o.id)).filter((id) => id && id !== s.id)} taken={inputs.map((n) => text(n.name))} tables={tables} rename={(to) => change(renameStep(value, i, to))} onOpen={() => onStep(step === i ? undefined : i)} remove={() => { onStep(undefined); change([{ path: ["steps", i], value: null }]); }} />)}
       </Group>
       <Parameters part={part} />
       <Ports part={part} name="inputs" title="Tables that it takes" one="input" />
@@ -119,7 +120,25 @@ function AddStep({ steps, change, onStep }: { steps: Keys[]; change: Change; onS
   );
 }
 
-function Step({ part: p, open, others, tables, onOpen, remove }: { part: Part; open: boolean; others: string[]; tables: string[]; onOpen: () => void; remove: () => void }) {
+/** The name of a step. It is written when it is complete, since everything that refers to the step changes with it. */
+function StepName({ part: p, hint, others, rename }: { part: Part; hint: string; others: string[]; rename: (to: string) => void }) {
+  const now = text(p.value.id);
+  const [typed, setTyped] = useState(now);
+  const [seen, setSeen] = useState(now);
+  if (now !== seen) { // changed elsewhere
+    setSeen(now);
+    setTyped(now);
+  }
+  const bad = typed === now ? wrong(p.mistakes, [...p.at, "id"]) : wrongName(typed, others);
+  const done = () => { if (typed !== now && !wrongName(typed, others)) rename(typed); };
+  return (
+    <Labelled label="Name" hint={hint} error={bad}>
+      {(id) => <input id={id} className={cx(field, "font-mono text-xs")} autoComplete="off" spellCheck={false} value={typed} onChange={(e) => setTyped(e.target.value)} onBlur={done} onKeyDown={(e) => { if (e.key === "Enter") done(); }} />}
+    </Labelled>
+  );
+}
+
+function Step({ part: p, open, others, taken, tables, rename, onOpen, remove }: { part: Part; open: boolean; others: string[]; taken: string[]; tables: string[]; rename: (to: string) => void; onOpen: () => void; remove: () => void }) {
   const kind = kindOf(p.value);
   const bad = p.mistakes.filter((m) => m.path === dotted(p.at) || m.path?.startsWith(`${dotted(p.at)}.`)).length;
   const id = text(p.value.id) || `step ${Number(p.at[1]) + 1}`;
@@ -134,7 +153,7 @@ function Step({ part: p, open, others, tables, onOpen, remove }: { part: Part; o
       </div>
       {open && (
         <div className="flex flex-col gap-3 border-t border-line p-2">
-          <Field part={p} name={["id"]} label="Name" mono hint={`Its result is steps.${visible(id)}.`} />
+          <StepName part={p} others={[...others, ...taken]} rename={rename} hint={`Its result is steps.${visible(id)}. What refers to it changes with it.`} />
           {kind === "tool" && <ToolStep part={p} tables={tables} />}
           {kind === "sql" && <><Field part={p} name={["sql"]} label="Query" rows={4} mono hint={tables.length ? `Tables: ${visible(tables.join(", "))}` : "A table is an input, or a step that makes one."} /><Pairs part={p} name="params" title="Parameters of the query" /></>}
           {kind === "template" && <Field part={p} name={["template"]} label="Text" rows={4} hint="CEL between {{ and }}, such as {{ params.name }} or {{ steps.NAME.text }}" />}

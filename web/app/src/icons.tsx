@@ -10,6 +10,7 @@ const shapes = {
   resources: "M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6",
   workflows: "M4 4h6v5H4zM14 15h6v5h-6zM7 9v8.5h7M17 15V6.5h-7",
   tables: "M4 5h16v14H4zM4 10h16M4 14.5h16M10 5v14",
+  clients: "M12 12.5V4M8.5 7.5L12 4l3.5 3.5M4 13v7h16v-7M8 16.5h8",
   stats: "M4 20V4M4 20h16M8 16v-4M12 16V8M16 16v-6",
   doctor: "M3 12h4l2.5-6 4 12 2.5-6h5",
   settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4",

@@ -3,15 +3,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, post, request, type Page } from "./api";
-import { invalidate, useModels } from "./data";
+import { invalidate, useModels, useTools } from "./data";
 import type { Model, ProviderInfo } from "./types";
-import { Badge, Button, ErrorBox, Labelled, Panel, Spinner, To, field, millis, visible } from "./ui";
+import { Badge, Button, Copy, ErrorBox, Labelled, Panel, Spinner, To, field, millis, visible } from "./ui";
 
 const url = "/api/v1/models/providers";
 const titles: Record<string, string> = { anthropic: "Anthropic", openai: "OpenAI", gemini: "Google Gemini", openrouter: "OpenRouter", mistral: "Mistral", groq: "Groq", deepseek: "DeepSeek", xai: "xAI", vllm: "vLLM", bedrock: "Amazon Bedrock" };
 
 const useProviders = () => useQuery({ queryKey: ["models", "providers"], queryFn: () => get<Page<ProviderInfo>>(url) });
 
+const demoServer = "tenon servers add demo -- tenon testserver --stdio";
 /** The questions that the built-in script answers; see model/script/demo.yaml. */
 const demoQuestions = ["What is the weather in London?", "And in Paris?", "Count one up."];
 
@@ -97,9 +98,11 @@ export function Keys() {
 export function FirstModel() {
   const models = useModels();
   const providers = useProviders();
+  const tools = useTools();
   const local = useQuery({ queryKey: ["models", "probe"], queryFn: () => get<Page<Model>>("/api/v1/models?probe=true"), staleTime: 0 });
   if (!models.data || models.data.items.some((m) => m.from !== "built-in")) return null;
   const found = local.data?.items.filter((m) => m.from === "local") ?? [];
+  const lacksDemo = tools.data !== undefined && !tools.data.items.some((t) => t.name === "get_weather");
   return (
     <section aria-label="A first model" className="mx-auto mt-6 flex max-w-xl flex-col gap-4 rounded-lg border border-line bg-panel p-4 text-left text-sm text-ink">
       <h2 className="text-base font-semibold">Connect a model</h2>
@@ -110,7 +113,11 @@ export function FirstModel() {
         {local.data && found.length === 0 && <p className="text-dim">None was found. Start <a className="text-accent underline" href="https://ollama.com" target="_blank" rel="noopener noreferrer">Ollama</a> or LM Studio, and <button type="button" className="text-accent underline" onClick={() => void local.refetch()}>look again</button>.</p>}
         <ul className="flex flex-col gap-1">{found.map((m) => <li key={m.name} className="flex flex-wrap items-center gap-2"><Badge tone="ok">found</Badge><span className="font-mono text-xs">{visible(m.name)}</span><To className="text-accent underline" to={`/?model=${encodeURIComponent(m.name)}`}>Use it</To></li>)}</ul>
       </div>
-      <div className="border-t border-line pt-3"><h3 className="mb-1 font-medium">Without a model</h3><p className="text-dim">A built-in script answers three questions with tools of the demo server: {demoQuestions.map((q) => `“${q}”`).join(", ")}. <To className="text-accent underline" to="/?model=demo">Try it</To></p></div>
+      <div className="border-t border-line pt-3">
+        <h3 className="mb-1 font-medium">Without a model</h3>
+        <p className="text-dim">A built-in script answers three questions with tools of the demo server: {demoQuestions.map((q) => `“${q}”`).join(", ")}. {!lacksDemo && <To className="text-accent underline" to="/?model=demo">Try it</To>}</p>
+        {lacksDemo && <p className="mt-2 text-dim">No server of this project has its tools. Add the demo server in a shell: <code className="font-mono text-xs text-ink">{demoServer}</code> <Copy text={demoServer} /> or <To className="text-accent underline" to="/servers">another server</To>, whose <To className="text-accent underline" to="/tools">tools</To> need no model to be tried.</p>}
+      </div>
     </section>
   );
 }

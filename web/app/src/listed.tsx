@@ -1,9 +1,8 @@
 // A page with a list at its side and one of its entries beside it. On a narrow screen only one of them is seen.
 
-import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { Problems } from "./data";
-import { Empty, ErrorBox, To, cx, field, visible } from "./ui";
+import type { OffersQuery } from "./data";
+import { Ago, Button, Empty, ErrorBox, Spinner, To, cx, field, visible } from "./ui";
 
 export function Listed({ list, chosen, all, name, children }: { list: ReactNode; chosen: boolean; all: string; name: string; children: ReactNode }) {
   return (
@@ -19,18 +18,25 @@ export function Listed({ list, chosen, all, name, children }: { list: ReactNode;
   );
 }
 
-/** The list, with a filter, what is missing in it, and a word for an empty one. */
-export function Choices({ title, words, onWords, query, count, none, children }: { title: string; words: string; onWords: (w: string) => void; query: UseQueryResult<Problems>; count: number; none: string; children: ReactNode }) {
+/** The list, with a filter, its age, what is missing in it, and a word for an empty one. */
+export function Choices({ title, words, onWords, query, count, none, children }: { title: string; words: string; onWords: (w: string) => void; query: OffersQuery<unknown>; count: number; none: string; children: ReactNode }) {
   return (
     <>
       <header className="flex flex-col gap-2 border-b border-line bg-panel p-2">
-        <h1 className="px-1 text-lg font-semibold">{title}</h1>
+        <div className="flex items-center gap-2">
+          <h1 className="px-1 text-lg font-semibold">{title}</h1>
+          <Button tone="quiet" className="ml-auto" disabled={query.busy} onClick={query.ask}>{query.busy && <Spinner />} Ask the servers</Button>
+        </div>
         <input type="search" aria-label={`Filter ${title.toLowerCase()}`} placeholder="filter" className={field} value={words} onChange={(e) => onWords(e.target.value)} />
-        <p className="px-1 text-xs text-dim" role="status">{query.isPending ? "Asking the servers…" : `${count} ${title.toLowerCase()}`}</p>
+        <p className="px-1 text-xs text-dim" role="status">
+          {query.data ? `${count} ${title.toLowerCase()}` : query.error === undefined && "Asking the servers…"}
+          {query.data?.listed && <>, as listed <Ago time={query.data.listed} /></>}
+          {query.asked.length > 0 && <>; waiting for {visible(query.asked.join(", "))}</>}
+        </p>
         {(query.data?.problems ?? []).map((p, i) => <p key={i} className="line-clamp-3 px-1 text-xs break-words text-warn" title={visible(p.message)}>{visible(p.message)}</p>)}
       </header>
-      {query.isError && <ErrorBox error={query.error} retry={() => void query.refetch()} />}
-      {query.data && count === 0 && <Empty>{none}</Empty>}
+      {query.error !== undefined && <ErrorBox error={query.error} retry={query.ask} />}
+      {query.data && count === 0 && query.asked.length === 0 && <Empty>{none}</Empty>}
       <ul aria-label={title} tabIndex={0} className="min-h-0 flex-1 overflow-auto">{children}</ul>
     </>
   );

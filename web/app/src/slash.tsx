@@ -1,9 +1,8 @@
 // Prompts of servers as commands: "/" lists them, one with arguments asks for them.
 
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { get, type Page } from "./api";
 import { CompletedInput } from "./completed";
+import { useOffers } from "./data";
 import type { Prompt } from "./types";
 import { fillPrompt, textOf } from "./prompt";
 import { Button, Dialog, ErrorBox, Labelled, visible } from "./ui";
@@ -16,7 +15,7 @@ export interface Commands {
 
 export function usePromptCommands(text: string): Commands {
   const open = text.startsWith("/") && !text.includes(" ") && !text.includes("\n");
-  const list = useQuery({ queryKey: ["prompts"], queryFn: () => get<Page<Prompt>>("/api/v1/prompts"), enabled: open });
+  const list = useOffers<Prompt>("prompts", open);
   const words = text.slice(1).toLowerCase();
   const found = open ? (list.data?.items ?? []).filter((p) => `${p.server}:${p.name} ${p.title ?? ""}`.toLowerCase().includes(words)).slice(0, 12) : [];
   return { open: open && found.length > 0, found, error: open ? list.error : undefined };

@@ -3,7 +3,7 @@
 
 import type * as api from "./api.gen";
 
-export type { Agent, Check, Completion, CompletionRequest, ConfigEntries, ConfigEntry, ConfigSection, Content, Difference, DraftChange, DraftMistake, DraftResponse, Edited, Finding, Found, Frame, Grant, LogLine, Me, Model, Problem, Prompt, Proposal, ProviderInfo, RegistryEntry, RegistryResults, RegistrySetup, Replay, Resource, RunState, RunTable, ServerProblem, Session, SessionRow, Stat, TableFile, TablePage, TableRow, ToolEntry, Unoffered, Usage, WorkflowGraph, WorkflowText } from "./api.gen";
+export type { Agent, Check, Completion, CompletionRequest, ConfigEntries, ConfigEntry, ConfigSection, Content, Difference, DraftChange, DraftMistake, DraftResponse, Edited, Finding, Found, Frame, GatewayClient, GatewayClients, GatewayEndpoint, Grant, LogLine, Me, Model, Problem, Prompt, Proposal, ProviderInfo, RegistryEntry, RegistryResults, RegistrySetup, Replay, Resource, RunState, RunTable, ServerProblem, Session, SessionRow, Stat, TableFile, TablePage, TableRow, ToolEntry, Unoffered, Usage, WorkflowGraph, WorkflowText } from "./api.gen";
 
 export type ApiError = api.Failure;
 export type ServerStatus = api.Server;

@@ -1,11 +1,9 @@
 // The prompts of servers: what they ask for, and what a server makes of them.
 
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { get, type Page } from "../api";
 import { Block } from "../callcard";
 import { CompletedInput } from "../completed";
-import type { Problems } from "../data";
+import { useOffers } from "../data";
 import { keepDraft } from "../drafts";
 import { Choice, Choices, Listed } from "../listed";
 import { type PromptMessages, blocksOf, fillPrompt, textOf } from "../prompt";
@@ -16,7 +14,7 @@ import { Badge, Button, Copy, Empty, ErrorBox, Labelled, Panel, Spinner, To, pat
 const pathOf = (p: Prompt) => path("prompts", p.server, p.name);
 
 export default function Prompts({ id }: { id: string }) {
-  const list = useQuery({ queryKey: ["prompts", "list"], queryFn: () => get<Page<Prompt> & Problems>("/api/v1/prompts") });
+  const list = useOffers<Prompt>("prompts");
   const [words, setWords] = useState("");
   const all = list.data?.items ?? [];
   const wanted = words.toLowerCase().split(/\s+/);
@@ -29,7 +27,7 @@ export default function Prompts({ id }: { id: string }) {
           {found.map((p) => <Choice key={`${p.server} ${p.name}`} to={pathOf(p)} current={p === chosen} name={p.title || p.name} server={p.server} below={p.description ?? ""} />)}
         </Choices>
       }>
-      {chosen ? <Detail key={id} prompt={chosen} /> : <Empty>{id && list.data ? "No server has this prompt." : "Choose a prompt. In the chat, / lists them, too."}</Empty>}
+      {chosen ? <Detail key={id} prompt={chosen} /> : <Empty>{id && list.data && list.asked.length === 0 ? "No server has this prompt." : "Choose a prompt. In the chat, / lists them, too."}</Empty>}
     </Listed>
   );
 }

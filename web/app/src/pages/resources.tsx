@@ -1,12 +1,11 @@
 // The resources of servers, and the templates that make more of them: read, previewed, attached to a question.
 
-import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { get, post, type Page } from "../api";
+import { post, type Page } from "../api";
 import { nothing } from "../attach";
 import { Block, isDrawn } from "../callcard";
 import { CompletedInput } from "../completed";
-import type { Problems } from "../data";
+import { useOffers } from "../data";
 import { keepDraft } from "../drafts";
 import { save, sizeOf } from "../files";
 import { Choice, Choices, Listed } from "../listed";
@@ -19,7 +18,7 @@ const keyOf = (r: Resource) => `${r.server}/${r.uri ?? r.uriTemplate}`;
 const most = 500; // entries that are listed at a time
 
 export default function Resources({ id }: { id: string }) {
-  const list = useQuery({ queryKey: ["prompts", "resources"], queryFn: () => get<Page<Resource> & Problems>("/api/v1/resources") });
+  const list = useOffers<Resource>("resources");
   const [words, setWords] = useState("");
   const all = list.data?.items ?? [];
   const wanted = words.toLowerCase().split(/\s+/);
@@ -33,7 +32,7 @@ export default function Resources({ id }: { id: string }) {
           {found.length > most && <li className="p-3 text-xs text-dim">{found.length - most} more: filter them.</li>}
         </Choices>
       }>
-      {chosen ? <Detail key={id} resource={chosen} /> : <Empty>{id && list.data ? "No server has this resource." : "Choose a resource."}</Empty>}
+      {chosen ? <Detail key={id} resource={chosen} /> : <Empty>{id && list.data && list.asked.length === 0 ? "No server has this resource." : "Choose a resource."}</Empty>}
     </Listed>
   );
 }

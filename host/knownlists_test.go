@@ -1,0 +1,107 @@
+package host_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
+)
+
+// TestUX6_KnownLists checks the lists of prompts and resources of a server that hangs after it was listed, and of one
+// that was never listed: what is known comes without a request to either, with its time.
+func TestUX6_KnownLists(t *testing.T) {
+	to, err := url.Parse(overHTTP(t, "--prompts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hangs atomic.Bool
+	asked := make(chan string, 100)
+	at := *to
+	at.Path = ""
+	proxy := httputil.NewSingleHostReverseProxy(&at)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hangs.Load() {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		asked <- r.URL.Query().Get("of")
+		<-r.Context().Done()
+	}))
+	t.Cleanup(front.Close)
+	home := t.TempDir()
+
+	h := openWithServers(t, home, front.URL+to.Path, "old")
+	prompts, problems, err := h.Servers().Context().Prompts(t.Context())
+	if err != nil || problems != nil || len(prompts) == 0 {
+		t.Fatal(prompts, problems, err)
+	}
+	resources, problems, err := h.Servers().Context().Resources(t.Context())
+	if err != nil || problems != nil || len(resources) == 0 {
+		t.Fatal(resources, problems, err)
+	}
+	if k, err := h.Servers().Context().Known().StoredPrompts(t.Context()); err != nil || len(k.Items) != len(prompts) ||
+		k.Listed.IsZero() {
+		t.Errorf("of a connected server: %+v, %v", k, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	hangs.Store(true)
+	h = openWithServers(t, home, front.URL+to.Path, "new", "old")
+	defer func() { _ = h.Close() }()
+	known := h.Servers().Context().Known()
+	p, err := known.StoredPrompts(t.Context())
+	if err != nil || !slices.Equal(p.Unlisted, []string{"new"}) || len(p.Items) != len(prompts) || p.Listed.IsZero() ||
+		p.Items[0].Server != "old" || p.Items[0].Name != prompts[0].Name {
+		t.Errorf("stored prompts: %+v, %v", p, err)
+	}
+	r, err := known.StoredResources(t.Context())
+	if err != nil || !slices.Equal(r.Unlisted, []string{"new"}) || len(r.Items) != len(resources) {
+		t.Errorf("stored resources: %+v, %v", r, err)
+	}
+	if p, err = known.Prompts(t.Context(), "old"); err != nil || len(p.Items) != len(prompts) || p.Unlisted != nil {
+		t.Errorf("known prompts: %+v, %v", p, err)
+	}
+	if len(asked) > 0 {
+		t.Errorf("server '%s' was asked", <-asked)
+	}
+
+	// Only the server that was never listed is waited for.
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := known.Resources(ctx)
+		done <- err
+	}()
+	if name := <-asked; name != "new" {
+		t.Errorf("server '%s' was asked", name)
+	}
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("a server that hangs has answered")
+	}
+}
+
+// openWithServers opens a host with servers at one address. Each has its name in the query.
+func openWithServers(t *testing.T, home, address string, names ...string) *host.Host {
+	t.Helper()
+	entries := map[string]servers.Config{}
+	for _, name := range names {
+		entries[name] = servers.Config{URL: address + "?of=" + name, Transport: servers.TransportHTTP}
+	}
+	h, err := host.Open(t.Context(), host.Config{Home: home, Config: &config.Config{Servers: entries},
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
