@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tenonhq/tenon/internal/longtest"
 )
 
 // nextBuild builds the tenon of a later release: its agent's core has another version, and its schema a further step
@@ -57,6 +59,7 @@ func nextBuild(t *testing.T) string {
 // schema while the other one has a run. Each build continues its own runs, and leaves the runs of the other core alone:
 // a run of the later release waits until a process of that release is back.
 func TestReplicas_Upgrade(t *testing.T) {
+	longtest.Skip(t) // it builds most of tenon once more
 	old := newField(t)
 	old.inPostgres(t, fmt.Sprintf("upgrade_%d", os.Getpid()))
 	next := old.replica(t)
