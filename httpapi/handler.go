@@ -235,9 +235,8 @@ func (a *api) nothing(w http.ResponseWriter, req *http.Request) {
 
 // refuseForwarded answers a request that claims to be forwarded by a replica, and is not.
 func (a *api) refuseForwarded(w http.ResponseWriter, req *http.Request, err error) {
-	(&call{api: a, w: w, req: req, route: &route{api: apiOf(req.URL.Path), traits: public | noBody, serve: func(*call) error {
-		return err
-	}}}).handle()
+	refuse := &route{api: apiOf(req.URL.Path), traits: public | noBody, serve: func(*call) error { return err }}
+	(&call{api: a, w: w, req: req, route: refuse}).handle()
 }
 
 // isClean reports whether a path is absolute and has no empty part, "." or "..".

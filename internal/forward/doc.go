@@ -3,7 +3,7 @@
 // A legacy session (Streamable HTTP with the header Mcp-Session-Id, revision 2025-11-25 and older) is in the memory of
 // one process. Behind a load balancer, the next request of the session may arrive at another one.
 //
-//	client ─► replica B: all checks, id of the session names A ─► sealed request ─► replica A: opens it, all checks again
+//	client ─► replica B: all checks, the id names A ─► sealed request ─► replica A: opens it, all checks again
 //
 // The id of a session names its process, and ends with a MAC over the id, the principal and the endpoint. An id that
 // somebody made up, or that belongs to another principal, is never forwarded: it is unknown here, and gets 404.

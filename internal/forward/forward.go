@@ -54,7 +54,8 @@ type Forwarder struct {
 func New(c Config) (*Forwarder, error) {
 	k, err := newKeys(c.Peers.PeerKey)
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeInternal, "the key for requests to other replicas cannot be derived: %w", err)
+		return nil, tenon.Errorf(tenon.CodeInternal, "the key for requests to other replicas cannot be derived: %w",
+			err)
 	}
 	if k == nil {
 		return nil, nil
@@ -109,8 +110,8 @@ func (f *Forwarder) Unwrap(w http.ResponseWriter, r *http.Request) (*http.Reques
 	if len(values) == 0 {
 		return r, nil
 	}
-	refused := tenon.Errorf(tenon.CodeDenied, "the header %s is for replicas of this tenon; no replica has sealed this "+
-		"request for this process", Header)
+	refused := tenon.Errorf(tenon.CodeDenied, "the header %s is for replicas of this tenon; no replica has sealed "+
+		"this request for this process", Header)
 	if len(values) > 1 {
 		return nil, refused
 	}

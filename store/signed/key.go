@@ -61,8 +61,8 @@ func RandomKey() *Key {
 	return &Key{secret: secret}
 }
 
-// Derive returns a key of 32 bytes for a purpose other than rows. It does not reveal the key of the rows, nor the keys of
-// other purposes. It is nil if k is nil.
+// Derive returns a key of 32 bytes for a purpose other than rows. It does not reveal the key of the rows, nor the keys
+// of other purposes. It is nil if k is nil.
 func (k *Key) Derive(purpose string) []byte {
 	if k == nil {
 		return nil
