@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -33,6 +34,7 @@ func TestUX6_KnownLists(t *testing.T) {
 			return
 		}
 		asked <- r.URL.Query().Get("of")
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client is gone
 		<-r.Context().Done()
 	}))
 	t.Cleanup(front.Close)

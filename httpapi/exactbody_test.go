@@ -42,6 +42,7 @@ var bodies = map[string]string{
 	"POST /api/v1/doctor":                         `{"servers":["s"]}`,
 	"PUT /api/v1/config/tools/{name}":             `{"name":"n","digest":"","arguments":[{"name":"a","type":"string","description":"d","required":true,"default":1,"enum":[1],"index":null}],"keys":{"(title)":"x"},"policy":{"(timeout)":"1s"},"dry_run":true}`,
 	"POST /api/v1/config/proposals/{id}/accept":   `{"digest":"sha256:0"}`,
+	"POST /api/v1/servers/{name}/logout":          `{"principal":"p"}`,
 	"PUT /api/v1/config/servers/{name}":           `{"entry":{"(command)":"x"},"registry_name":"r","dry_run":true}`,
 	"POST /chat":                                  `{"message":"x","model":"m","format":"JSON","sessionId":"s","temperature":1,"maxTokens":1,"providerId":"CLAUDE","systemPrompt":"s","parameters":{"topP":1},"busy":"queue"}`,
 	"POST /chat/stream":                           `{"message":"x","model":"m","format":"JSON","sessionId":"s","temperature":1,"maxTokens":1,"providerId":"CLAUDE","systemPrompt":"s","parameters":{"topP":1},"busy":"queue"}`,

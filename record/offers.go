@@ -188,15 +188,15 @@ func (p *Player) Offers(server string) Offers {
 type playingOffers struct{ playingTools }
 
 func (o *playingOffers) Prompts(context.Context) ([]mcp.Prompt, error) {
-	return playList[mcp.Prompt](o, methodPrompts, "the prompts")
+	return playList(o, methodPrompts, "the prompts", func(p *mcp.Prompt, raw json.RawMessage) { p.Raw = raw })
 }
 
 func (o *playingOffers) Resources(context.Context) ([]mcp.Resource, error) {
-	return playList[mcp.Resource](o, methodResources, "the resources")
+	return playList(o, methodResources, "the resources", func(r *mcp.Resource, raw json.RawMessage) { r.Raw = raw })
 }
 
-// playList returns the list at the current position of the replay; see listed.
-func playList[T any](o *playingOffers, method, what string) ([]T, error) {
+// playList returns the list at the current position of the replay; see listed. keep sets the raw form of an item.
+func playList[T any](o *playingOffers, method, what string, keep func(*T, json.RawMessage)) ([]T, error) {
 	tape, err := o.listed(method, what)
 	if err != nil {
 		return nil, err
@@ -209,6 +209,7 @@ func playList[T any](o *playingOffers, method, what string) ([]T, error) {
 			return nil, o.p.fault(tenon.Errorf(tenon.CodeConfig, "replay: %s of %s: %w; record it again",
 				tape.name, o.p.dir, err))
 		}
+		keep(&list[i], raw)
 	}
 	return list, nil
 }
