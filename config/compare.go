@@ -400,7 +400,7 @@ var reach = []string{
 	"models.NAME.headers", "models.NAME.tools", "agents.NAME.provider_tools",
 	"models.NAME.path", "tools.NAME.kind", "tools.NAME.request", "tools.NAME.path", "tools.NAME.server",
 	"tools.NAME.remote_name",
-	"serve.listen", "serve.auth.secret", "store.path", "store.postgres", "registry", "profile",
+	"serve.listen", "serve.replica_url", "serve.auth.secret", "store.path", "store.postgres", "registry", "profile",
 }
 
 // opens lists further keys. Loosening one of them lets tenon reach more, or lets others reach tenon.

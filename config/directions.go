@@ -73,7 +73,7 @@ var sections = []section{
 		{keys: "forbid", direction: Tightens, combine: CombineUnion, measure: MeasureEntries, least: LayerAdmin},
 	}},
 	{"serve", []row{
-		{keys: "listen auth.secret", direction: Loosens, combine: CombineFloor, measure: MeasureText},
+		{keys: "listen replica_url auth.secret", direction: Loosens, combine: CombineFloor, measure: MeasureText},
 		{keys: "agent replica", direction: Loosens, combine: CombineFloor, measure: MeasureAny},
 		{keys: "auth.tokens", direction: Loosens, combine: CombineFloor, measure: MeasureEntries},
 		{keys: "auth.oauth.url auth.oauth.issuers auth.oauth.issuers[].url auth.oauth.issuers[].jwks_uri " +

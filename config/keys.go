@@ -12,7 +12,7 @@ import (
 
 // expands holds the patterns of the values in which variables are expanded.
 var expands = map[string]bool{
-	"serve.replica[]":        true,
+	"serve.replica[]": true, "serve.replica_url": true,
 	"tools.NAME.request.url": true, "tools.NAME.request.headers.NAME": true,
 	"servers.NAME.command": true, "servers.NAME.args[]": true, "servers.NAME.cwd": true, "servers.NAME.env.NAME": true,
 	"servers.NAME.env_file": true, "servers.NAME.url": true, "servers.NAME.headers.NAME": true,

@@ -40,6 +40,10 @@ type Serve struct {
 	// Labels of this process, which decide about servers with a `replica`. If all replicas read the same file, take
 	// them from the environment, such as `["${TENON_REPLICA:-}"]`.
 	Replica []string `yaml:"replica" default:"[]"`
+	// Address at which the other replicas on PostgreSQL reach this process, such as `http://10.12.3.4:8420`, for requests
+	// of MCP sessions that this process has; `off`: they do not. Default: the address that it listens on, unless that
+	// is `0.0.0.0` or `[::]`.
+	ReplicaURL string `yaml:"replica_url"`
 	// APIs to serve: native is `/api/v1`, researchai `/chat` and `/mcp/…`, openai `/v1/…`, mcp `/mcp` for MCP clients.
 	APIs []string `yaml:"apis" enum:"native,researchai,openai,mcp" default:"all"`
 	// Authentication of requests.
@@ -189,6 +193,13 @@ func IsLoopback(addr string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
+// isBaseURL reports whether a text is an HTTP URL of a scheme, a host and nothing more.
+func isBaseURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil &&
+		(u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == ""
+}
+
 // serve checks the sections serve and telemetry.
 func (k *checker) serve() {
 	s := k.c.Serve
@@ -197,6 +208,10 @@ func (k *checker) serve() {
 	} else if s.Auth.Type == ServeOpen && s.Listen != "" && s.Listen != ListenOff && !IsLoopback(s.Listen) {
 		k.bad("serve.auth.type", "write token, or listen on 127.0.0.1",
 			"none is for loopback only, and serve.listen is %s", s.Listen)
+	}
+	if s.ReplicaURL != "" && s.ReplicaURL != ListenOff && !isBaseURL(s.ReplicaURL) {
+		k.bad("serve.replica_url", "such as http://10.1.2.3:8420, without a path, or off",
+			"'%s' is not the address of a replica", s.ReplicaURL)
 	}
 	for i, o := range s.Origins {
 		u, err := url.Parse(o)

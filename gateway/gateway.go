@@ -37,6 +37,8 @@ type Config struct {
 	// Park is how long the gateway holds the client of a call that waits for a person. If 0, the configured
 	// gateway.park applies.
 	Park time.Duration
+	// NewSession returns the id of a new legacy session of a principal at an endpoint. If nil, ids are random.
+	NewSession func(who tenon.Principal, endpoint string) string
 }
 
 // Gateway serves a host to MCP clients. It outlives the host: [Gateway.Use] replaces it after a reload of the
@@ -218,8 +220,12 @@ func (g *Gateway) door(who tenon.Principal, endpoint string) (*door, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.http = d.server.HTTP(mcp.HTTPConfig{Admitted: true, Strict: true, MaxBody: maxBody, SessionIdle: sessionIdle,
-		Sessionless: true}) // claude.ai does not send its session back; a door has one principal anyway
+	conf := mcp.HTTPConfig{Admitted: true, Strict: true, MaxBody: maxBody, SessionIdle: sessionIdle,
+		Sessionless: true} // claude.ai does not send its session back; a door has one principal anyway
+	if g.cfg.NewSession != nil {
+		conf.NewSession = func() string { return g.cfg.NewSession(key.who, key.endpoint) }
+	}
+	d.http = d.server.HTTP(conf)
 	g.doors[key] = d
 	return d, nil
 }

@@ -105,6 +105,9 @@ type StoreState interface {
 	Usage() store.Usage
 	// Parked records which runs answer calls that wait for a person.
 	Parked() ParkedCalls
+	// Peers returns the processes that serve the store, or nil if only this process can: a store in a file. It stays
+	// valid for a host that replaces this one; see [Host.Reopen].
+	Peers() Peers
 }
 
 // Service returns the handle for the program that owns this host.

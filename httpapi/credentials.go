@@ -29,6 +29,7 @@ func (c *call) checkCredentials() error {
 	if len(values) == 0 {
 		return nil
 	}
+	c.carried = values
 	c.req.Header.Del(CredentialsHeader) // so that nothing later logs or forwards it
 	text := values[0]
 	bad := func(why string) error {

@@ -18,12 +18,28 @@ func (c *call) gateway() error {
 		return nil
 	}
 	defer c.untilExpiry()()
+	if done, err := c.forward(); done || err != nil {
+		return err
+	}
 	brought := c.brought
 	if !c.caller.access.IsZero() {
 		brought = host.PresentToken(c.h, brought, c.caller.access, c.caller.issuer)
 	}
 	c.cfg.Gateway.ServeMCP(c.w, c.req, c.body, c.caller.Principal, brought)
 	return nil
+}
+
+// forward passes a request to the replica that has its session. done is false if this process answers.
+func (c *call) forward() (done bool, err error) {
+	if c.cfg.Replicas == nil {
+		return false, nil
+	}
+	r := c.req
+	if len(c.carried) > 0 { // only the replica that answers needs it
+		r = r.Clone(r.Context())
+		r.Header[CredentialsHeader] = c.carried
+	}
+	return c.cfg.Replicas.Forward(c.w, r, c.body, c.caller.Principal)
 }
 
 // GatewayClients is the response of GET /api/v1/gateway/clients.

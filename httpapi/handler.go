@@ -69,6 +69,9 @@ type Config struct {
 	APIs []string
 	// Gateway serves the host to MCP clients at /mcp. If nil, there is no such route.
 	Gateway Gateway
+	// Replicas passes requests of MCP sessions to the replicas that have them. If nil, a session that is not in this
+	// process is unknown.
+	Replicas Replicas
 	// Pages serves public files at paths without a route. These are the files of the workbench. If nil, there are no
 	// pages.
 	Pages Pages
@@ -110,6 +113,17 @@ type Gateway interface {
 	// brought for a link, or "". The returned link is the zero one if no sign-in ended. Errors: not_found, denied (it
 	// is another browser), auth_required (the authorization server refused).
 	EndSignIn(ctx context.Context, back url.Values, browser func(host.SignInLink) string) (host.SignInLink, error)
+}
+
+// Replicas are the processes of tenon serve on one store. Package internal/forward implements it.
+type Replicas interface {
+	// Unwrap returns the client's request in a request that a replica has forwarded. Other requests are returned as
+	// they are. Errors: denied (the request was not made by a replica, for this process).
+	Unwrap(w http.ResponseWriter, r *http.Request) (*http.Request, error)
+	// Forward answers a request that has passed all checks, if its session is in another process. Errors: not_found
+	// (that process is gone), denied (a forwarded request differs from what the checks found), unreachable, too_large,
+	// store.
+	Forward(w http.ResponseWriter, r *http.Request, body []byte, who tenon.Principal) (done bool, err error)
 }
 
 // Pages are the files of the workbench, which need no authentication. Package web implements it.
@@ -196,6 +210,14 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 			a.nothing(w, req)
 			return
 		}
+		if cfg.Replicas != nil {
+			opened, err := cfg.Replicas.Unwrap(w, req)
+			if err != nil {
+				a.refuseForwarded(w, req, err)
+				return
+			}
+			req = opened
+		}
 		mux.ServeHTTP(w, a.withoutPrefix(req))
 	})
 }
@@ -209,6 +231,12 @@ func (a *api) nothing(w http.ResponseWriter, req *http.Request) {
 	(&call{api: a, w: w, req: req, route: &route{api: apiOf(req.URL.Path), traits: noBody, serve: func(*call) error {
 		return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
 	}}}).handle()
+}
+
+// refuseForwarded answers a request that claims to be forwarded by a replica, and is not.
+func (a *api) refuseForwarded(w http.ResponseWriter, req *http.Request, err error) {
+	refuse := &route{api: apiOf(req.URL.Path), traits: public | noBody, serve: func(*call) error { return err }}
+	(&call{api: a, w: w, req: req, route: refuse}).handle()
 }
 
 // isClean reports whether a path is absolute and has no empty part, "." or "..".
@@ -249,8 +277,9 @@ type call struct {
 	route  *route
 	caller Caller
 	body   []byte // one JSON value in UTF-8, or empty
-	// brought are the caller's own credentials for servers.
+	// brought are the caller's own credentials for servers, and carried is the header that contains them.
 	brought host.Credentials
+	carried []string
 	// guest means that the request joined a run of another request. The run is then not cancelled when this request
 	// ends.
 	guest bool

@@ -21,6 +21,7 @@ import (
 	"github.com/tenonhq/tenon/gateway"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/internal/forward"
 )
 
 // server is a running tenon serve. A reload of the configuration opens a new host on the same store. The old host
@@ -28,11 +29,12 @@ import (
 type server struct {
 	a        *app
 	flags    *serveFlags
-	gateway  *gateway.Gateway // kept when the host is replaced, so that clients stay connected
-	address  string           // TCP address, or "" if there is none
-	surface  *surface         // handler of the current host; turn guards it
-	turn     sync.RWMutex     // held while a request finds its surface
-	last     http.Handler     // TCP handler of the next surface; charge reads it
+	gateway  *gateway.Gateway   // kept when the host is replaced, so that clients stay connected
+	replicas *forward.Forwarder // kept, too; nil if only this process can serve the store
+	address  string             // TCP address, or "" if there is none
+	surface  *surface           // handler of the current host; turn guards it
+	turn     sync.RWMutex       // held while a request finds its surface
+	last     http.Handler       // TCP handler of the next surface; charge reads it
 	host     *host.Host
 	leave    context.CancelFunc          // stops the current host's goroutines
 	work     sync.WaitGroup              // goroutines of hosts
@@ -247,6 +249,7 @@ func (s *server) apply(ctx context.Context, cfg *config.Config) error {
 	}
 	old, before, leave := s.host, s.surface, s.leave
 	s.charge(ctx, next)
+	s.announceReplica(ctx, next)
 	leave()
 	s.old.Go(func() {
 		old.Service().Drain(s.cut)
@@ -270,6 +273,9 @@ func (s *server) stop(ctx context.Context, cut context.CancelFunc) {
 	case <-ctx.Done():
 	}
 	cut()
+	if s.replicas != nil {
+		s.replicas.Close()
+	}
 	_ = s.gateway.Close() // it always succeeds
 	<-done
 	s.work.Wait()

@@ -16,7 +16,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
-	"github.com/tenonhq/tenon/gateway"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
 )
@@ -94,8 +93,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags, grace time.Duration) (er
 		return err
 	}
 	cfg := h.Service().Info().Config
-	s := &server{a: a, host: h, gateway: gateway.New(h, gateway.Config{}), flags: f,
-		again: make(chan order), running: cfg, since: time.Now(), loaded: cfg, loadedAt: began}
+	s := &server{a: a, host: h, flags: f, again: make(chan order), running: cfg, since: time.Now(), loaded: cfg,
+		loadedAt: began}
+	if err := s.openGateway(h); err != nil {
+		return errors.Join(err, h.Close())
+	}
 	s.oauth.Keys.Logger = h.Service().Info().Logger
 	a.mcp.Store(s.gateway)
 	if _, err := s.running.Project(); err != nil { // reads the scripts, to compare them at a reload
@@ -197,6 +199,7 @@ func (s *server) serve(ctx context.Context, l, tcp net.Listener, hup <-chan os.S
 	s.charge(ctx, s.host)
 	last, over := context.WithCancel(context.WithoutCancel(ctx)) // ends with the grace period
 	defer over()
+	s.announceReplica(ctx, s.host)
 	defer s.stop(last, cut)
 	base, leave := context.WithCancelCause(context.WithoutCancel(ctx)) // the base context of requests
 	defer leave(nil)
@@ -267,6 +270,9 @@ func (s *server) end(ctx context.Context, webs []*http.Server) {
 		all.Go(func() { shutdown(open, w) })
 	}
 	calls.Go(func() { s.gateway.Drain(ctx) })
+	if s.replicas != nil {
+		calls.Go(func() { s.replicas.Drain(ctx) })
+	}
 	s.host.Service().Drain(ctx)
 	calls.Wait()
 	defer time.AfterFunc(shutdownTime, shut).Stop()

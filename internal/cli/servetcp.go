@@ -103,6 +103,9 @@ func (s *server) tcpHandler(ctx context.Context, h *host.Host) (http.Handler, er
 	conf := cfg.Serve.WithDefaults()
 	c := httpapi.Config{Guarded: true, Origins: conf.Origins, APIs: conf.APIs, Agent: conf.Agent, Editor: s, Keys: s,
 		Gateway: s.gateway, Doctor: s.doctor(h), CancelLeft: conf.OnDisconnect == config.DisconnectCancel}
+	if s.replicas != nil {
+		c.Replicas = s.replicas
+	}
 	if conf.HasUI() {
 		c.Pages = web.Files()
 	}

@@ -187,10 +187,13 @@ func (s *Store) beat() {
 			return
 		}
 		ctx, stop := context.WithTimeout(s.ctx, every)
-		_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires)
-			VALUES ($1, '', clock_timestamp(), clock_timestamp() + $2 * interval '1 microsecond')
+		s.mu.Lock()
+		address := s.address
+		s.mu.Unlock()
+		_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires, address)
+			VALUES ($1, '', clock_timestamp(), clock_timestamp() + $2 * interval '1 microsecond', $3)
 			ON CONFLICT (id) DO UPDATE SET expires = excluded.expires
-			RETURNING set_config('synchronous_commit', 'off', true)`), s.replica, s.lease.Microseconds())
+			RETURNING set_config('synchronous_commit', 'off', true)`), s.replica, s.lease.Microseconds(), address)
 		if err == nil {
 			err = s.strays(ctx)
 		}

@@ -81,11 +81,12 @@ type Store struct {
 	renew  chan struct{} // signals that a write waits for expired leases
 	failed atomic.Uint64 // number of failed writes
 
-	mu     sync.Mutex
-	leases map[string]int64 // run → epoch of this store's lease; 0 while it is acquired
-	known  map[string]known // positions of runs with a lease of this store, as of its last write
-	probed time.Time        // time until which the last result is valid
-	health error
+	mu      sync.Mutex
+	address string           // where other replicas reach this one; empty if they do not
+	leases  map[string]int64 // run → epoch of this store's lease; 0 while it is acquired
+	known   map[string]known // positions of runs with a lease of this store, as of its last write
+	probed  time.Time        // time until which the last result is valid
+	health  error
 }
 
 // Open opens a store. It creates the tables in an empty database. Errors: invalid (the DSN, the schema), store (the

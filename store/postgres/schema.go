@@ -254,6 +254,8 @@ CREATE TABLE @session_grants (
 	mac       bytea,
 	UNIQUE (session, key)
 );
+`, `
+ALTER TABLE @replicas ADD COLUMN address text NOT NULL DEFAULT '';
 `}
 
 // readers is the oldest schema version whose programs can use a store with the last schema version.

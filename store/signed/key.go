@@ -61,6 +61,19 @@ func RandomKey() *Key {
 	return &Key{secret: secret}
 }
 
+// Derive returns a key of 32 bytes for a purpose other than rows. It does not reveal the key of the rows, nor the keys
+// of other purposes. It is nil if k is nil.
+func (k *Key) Derive(purpose string) []byte {
+	if k == nil {
+		return nil
+	}
+	derived, err := hkdf.Expand(sha256.New, k.secret, "tenon "+purpose+" 1", sha256.Size)
+	if err != nil {
+		return nil // never: the length is far below the limit
+	}
+	return derived
+}
+
 // mac is one computation.
 type mac struct {
 	hash.Hash

@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tenonhq/tenon/store/signed"
+)
+
+// TestPeers announces the addresses of replicas. A replica whose row has expired or is deleted has none, and one whose
+// row comes back has its address again.
+func TestPeers(t *testing.T) {
+	c := place(t)
+	c.Lease = time.Second
+	key, err := signed.NewKey([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Key = key
+	a, b := mustOpen(t, c), mustOpen(t, c)
+	at := func(id string) string {
+		t.Helper()
+		address, err := b.Peer(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	if got := at(a.Self()); got != "" {
+		t.Errorf("before it is announced: %q", got)
+	}
+	if err := a.Announce(t.Context(), "http://10.0.0.1:8420"); err != nil {
+		t.Fatal(err)
+	}
+	if got := at(a.Self()); got != "http://10.0.0.1:8420" {
+		t.Errorf("after it is announced: %q", got)
+	}
+	for _, id := range []string{"", "x", "\x00", "\xff", a.Self() + " "} {
+		if got := at(id); got != "" {
+			t.Errorf("an unknown replica %q is at %q", id, got)
+		}
+	}
+	admin(t, "DELETE FROM "+c.Schema+".replicas WHERE id = '"+a.Self()+"'")
+	wait(t, "the heartbeat restores the address", func() bool { return at(a.Self()) == "http://10.0.0.1:8420" })
+	if err := a.Announce(t.Context(), ""); err != nil || at(a.Self()) != "" {
+		t.Errorf("an address that is withdrawn: %v, %q", err, at(a.Self()))
+	}
+	if err := a.Announce(t.Context(), "http://10.0.0.2:8420"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := at(a.Self()); got != "" {
+		t.Errorf("a closed replica is at %q", got)
+	}
+	one, two := b.PeerKey("one"), b.PeerKey("two")
+	if len(one) != 32 || string(one) == string(two) || string(one) != string(key.Derive("one")) {
+		t.Errorf("the keys are %x and %x", one, two)
+	}
+}
