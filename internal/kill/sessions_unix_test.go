@@ -102,7 +102,7 @@ func (f *field) listening(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.WriteFile(t, "tenon.yaml", string(text)+"serve: {listen: \""+listen+"\", auth: {secret: {env: OWN_TOKEN}, "+
+	f.WriteFile(t, "tenon.yaml", string(text)+"serve: {listen: \""+listen+"\", replica_url: \"http://"+listen+"\", auth: {secret: {env: OWN_TOKEN}, "+
 		"tokens: {bob: {env: BOB_TOKEN}}}}\n")
 	return "http://" + listen
 }
