@@ -70,6 +70,15 @@ func TestForward_Gone(t *testing.T) {
 			t.Errorf("the other program sees %s: %v", name, values)
 		}
 	}
+	for _, tc := range []struct {
+		method     string
+		from, want int
+	}{{http.MethodPost, 502, 502}, {http.MethodPost, 504, 502}, {http.MethodPost, 403, 404}, {http.MethodGet, 502, 404}} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tc.from) }))
+		d.set("aa", proxy.URL)
+		expect("a proxy that answers itself", tc.want, tc.method)
+		proxy.Close()
+	}
 	d.set("aa", b.URL)
 	expect("the address of the forwarding process", 404, http.MethodPost)
 	third := newProcess(t, d, "cc")

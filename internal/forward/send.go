@@ -93,6 +93,9 @@ func (f *Forwarder) send(w http.ResponseWriter, r *http.Request, body []byte, wh
 	if !hmac.Equal([]byte(res.Header.Get(Header)), []byte(f.keys.proof(id, nonce))) {
 		f.cfg.Logger.Warn("another program answers at the address of a replica; is serve.replica_url of that replica "+
 			"right, and the key of the store the same?", "address", address, "status", res.StatusCode)
+		if r.Method == http.MethodPost && res.StatusCode >= http.StatusInternalServerError {
+			return unanswered() // a proxy in front of the owner, which may have begun
+		}
 		return gone()
 	}
 	f.pass(ctx, w, res)
@@ -107,10 +110,15 @@ func (f *Forwarder) lost(ctx context.Context, r *http.Request, id string, connec
 	}
 	f.cfg.Logger.Info("the replica that has a session does not answer", "replica", id, "error", err.Error())
 	if connected && r.Method == http.MethodPost {
-		return tenon.Errorf(tenon.CodeUnreachable, "the replica that worked on the request ended before it answered; "+
-			"the journal has how its calls ended: tenon runs list")
+		return unanswered()
 	}
 	return gone()
+}
+
+// unanswered is the answer about a request that the owner may have begun. The client does not repeat it.
+func unanswered() error {
+	return tenon.Errorf(tenon.CodeUnreachable, "no answer came from the replica that may have worked on the request; "+
+		"the journal has how its calls ended: tenon runs list")
 }
 
 // pass passes an answer on while it arrives. If the owner breaks off, the client's connection is broken off, too, so
