@@ -46,6 +46,7 @@ type Forwarder struct {
 	calls  sync.WaitGroup // forwarded requests under way
 
 	mu     sync.Mutex
+	ending bool // no further request is forwarded, so that nothing is added to calls and owned during a wait
 	owners map[string]*owner
 }
 
@@ -73,6 +74,7 @@ func New(c Config) (*Forwarder, error) {
 
 // Close ends the requests under way and waits for them.
 func (f *Forwarder) Close() {
+	f.refuse()
 	f.close(tenon.ErrClosing)
 	f.calls.Wait()
 	f.owned.Wait()
@@ -80,8 +82,9 @@ func (f *Forwarder) Close() {
 }
 
 // Drain waits until the forwarded requests are answered, or until ctx ends. Streams end by themselves when the process
-// begins to stop.
+// begins to stop. Later requests are refused.
 func (f *Forwarder) Drain(ctx context.Context) {
+	f.refuse()
 	answered := make(chan struct{})
 	go func() { // Close ends the requests that the goroutine waits for
 		defer close(answered)
@@ -91,6 +94,13 @@ func (f *Forwarder) Drain(ctx context.Context) {
 	case <-answered:
 	case <-ctx.Done():
 	}
+}
+
+// refuse lets no further request begin.
+func (f *Forwarder) refuse() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ending = true
 }
 
 // SessionID returns the id of a new session of this process.

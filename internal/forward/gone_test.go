@@ -240,10 +240,22 @@ func TestForward_Closing(t *testing.T) {
 	}
 	<-drained
 	closing = t.Context()
+	late := func(by *process, what string) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", nil)
+		r.Header.Set("Mcp-Session-Id", session)
+		done, err := by.Forward(httptest.NewRecorder(), r, nil, "ann")
+		if !done || tenon.ErrorCode(err) != tenon.CodeCancelled {
+			t.Errorf("a call after %s: %v", what, err)
+		}
+	}
+	late(b, "Drain")
+	b = newProcess(t, d, "cc")
 	_, call = send(http.MethodPost)
 	b.Forwarder.Close()
 	if err := <-call; tenon.ErrorCode(err) != tenon.CodeCancelled {
 		t.Errorf("a call at the end: %v", err)
 	}
 	<-left
+	late(b, "Close")
 }

@@ -68,7 +68,10 @@ func (f *Forwarder) send(w http.ResponseWriter, r *http.Request, body []byte, wh
 		return tenon.Errorf(tenon.CodeTooLarge, "the headers of the request are too large for another replica, which "+
 			"has the session: %d bytes, and at most %d", len(sealed), maxSealed)
 	}
-	ctx, stop := f.until(r, id)
+	ctx, stop, err := f.until(r, id)
+	if err != nil {
+		return err
+	}
 	defer stop()
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
