@@ -14,7 +14,8 @@ func (s *server) openGateway(h *host.Host) (err error) {
 	var conf gateway.Config
 	c := h.Service().Info().Config
 	if peers := h.Service().Storage().State().Peers(); peers != nil && c.Serve.ReplicaURL != "" {
-		s.replicas, err = forward.New(forward.Config{Peers: peers, Logger: h.Service().Info().Logger})
+		s.replicas, err = forward.New(forward.Config{Peers: peers, Logger: h.Service().Info().Logger,
+			Lease: c.Store.Postgres.Lease})
 		if err != nil {
 			return err
 		}

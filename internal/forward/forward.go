@@ -19,7 +19,7 @@ import (
 // Peers are the processes that serve a store; [store.Peers] documents the methods.
 type Peers interface {
 	Self() string
-	Peer(ctx context.Context, id string) (address string, err error)
+	Peer(ctx context.Context, id string) (address string, alive bool, err error)
 	PeerKey(purpose string) []byte
 }
 
@@ -29,6 +29,9 @@ type Config struct {
 	Logger *slog.Logger // if nil, nothing is logged
 	// Poll is the time between two looks at an owner that has not answered yet. If 0, it is 2 s.
 	Poll time.Duration
+	// Lease is the time for which the store takes a silent process for alive. An owner is gone after two looks that are
+	// a third of it apart. If 0, it is 10 s.
+	Lease time.Duration
 	// Dial is the time to connect to an owner. If 0, it is 2 s.
 	Dial time.Duration
 }
@@ -61,6 +64,7 @@ func New(c Config) (*Forwarder, error) {
 		return nil, nil
 	}
 	c.Poll, c.Dial = cmp.Or(c.Poll, 2*time.Second), cmp.Or(c.Dial, 2*time.Second)
+	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -22,6 +22,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type directory struct {
 	mu        sync.Mutex
 	addresses map[string]string
+	bare      map[string]bool // alive without an address
+	fails     error
+	looks     int
 }
 
 func (d *directory) set(id, address string) {
@@ -38,10 +41,11 @@ type peers struct {
 
 func (p peers) Self() string { return p.self }
 
-func (p peers) Peer(_ context.Context, id string) (string, error) {
+func (p peers) Peer(_ context.Context, id string) (string, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.addresses[id], nil
+	p.looks++
+	return p.addresses[id], p.addresses[id] != "" || p.bare[id], p.fails
 }
 
 func (p peers) PeerKey(purpose string) []byte {
@@ -69,7 +73,7 @@ func newProcess(t *testing.T, d *directory, self string) *process {
 
 func startProcess(t *testing.T, view peers) *process {
 	t.Helper()
-	f, err := New(Config{Peers: view, Poll: 20 * time.Millisecond})
+	f, err := New(Config{Peers: view, Poll: 20 * time.Millisecond, Lease: 60 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, body []byte,
 	if !ok || id == f.self || !isForwardable(r.URL.Path) {
 		return false, nil
 	}
-	address, err := f.cfg.Peers.Peer(r.Context(), id)
+	address, err := f.find(r.Context(), id)
 	if err != nil {
 		return true, err
 	}
@@ -44,6 +44,22 @@ func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, body []byte,
 		return true, gone()
 	}
 	return true, f.send(w, r, body, who, id, address)
+}
+
+// find returns the address of an owner, or "" if it has none or is gone. Whether it is gone, a second look tells: after
+// an absence of the database, the rows of all processes have expired.
+func (f *Forwarder) find(ctx context.Context, id string) (string, error) {
+	address, alive, err := f.cfg.Peers.Peer(ctx, id)
+	if err != nil || alive {
+		return address, err
+	}
+	select {
+	case <-time.After(f.cfg.Lease / 3):
+	case <-ctx.Done():
+		return "", tenon.Errorf(tenon.CodeCancelled, "the request has ended: %w", context.Cause(ctx))
+	}
+	address, _, err = f.cfg.Peers.Peer(ctx, id)
+	return address, err
 }
 
 // gone is the answer about a session whose process is gone. MCP's clients then initialize again.

@@ -73,10 +73,13 @@ func (f *Forwarder) leave(id string, o *owner) {
 }
 
 // watch asks the store whether an owner is alive, while requests to it are under way. If the store does not answer, the
-// requests go on: the owner answers or not.
+// requests go on: the owner answers or not. One look at an expired row does not count, because the database may have
+// been away for longer than a lease: the owner is gone after two looks a third of a lease apart, with no failed one and
+// none that found it alive in between.
 func (f *Forwarder) watch(id string, o *owner) {
 	ticker := time.NewTicker(f.cfg.Poll)
 	defer ticker.Stop()
+	var missed time.Time // the first of the looks that did not find the owner; zero if the last one found it or failed
 	for {
 		select {
 		case <-ticker.C:
@@ -84,9 +87,15 @@ func (f *Forwarder) watch(id string, o *owner) {
 			return
 		}
 		ctx, stop := context.WithTimeout(o.gone, f.cfg.Poll)
-		address, err := f.cfg.Peers.Peer(ctx, id)
+		began := time.Now()
+		_, alive, err := f.cfg.Peers.Peer(ctx, id)
 		stop()
-		if err == nil && address == "" {
+		switch {
+		case err != nil || alive:
+			missed = time.Time{}
+		case missed.IsZero():
+			missed = time.Now()
+		case began.Sub(missed) >= f.cfg.Lease/3:
 			f.mu.Lock()
 			if f.owners[id] == o {
 				delete(f.owners, id)

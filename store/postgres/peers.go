@@ -37,24 +37,25 @@ func (s *Store) Announce(ctx context.Context, address string) error {
 }
 
 // Peer implements [store.Peers].
-func (s *Store) Peer(ctx context.Context, id string) (string, error) {
-	var address string
+func (s *Store) Peer(ctx context.Context, id string) (address string, alive bool, err error) {
 	var mac []byte
-	err := s.pool.QueryRow(ctx, s.sql("SELECT address, address_mac FROM @replicas WHERE id = $1 AND "+
+	err = s.pool.QueryRow(ctx, s.sql("SELECT address, address_mac FROM @replicas WHERE id = $1 AND "+
 		"expires > clock_timestamp()"), plainText(id)).Scan(&address, &mac)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return "", s.storeError("address of a replica", err)
-	}
-	if address == "" {
-		return "", nil
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return "", false, nil
+	case err != nil:
+		return "", false, s.storeError("address of a replica", err)
+	case address == "":
+		return "", true, nil
 	}
 	want := s.addressMAC(plainText(id), address)
 	if want == nil || !hmac.Equal(mac, want) {
 		s.log.Warn("no replica with the key of this store has written the address of a replica; it is not used", "store",
 			s.name, "replica", id)
-		return "", nil
+		return "", true, nil
 	}
-	return address, nil
+	return address, true, nil
 }
 
 // addressMAC returns what proves that a replica itself has announced an address. It is nil if the store has no key.

@@ -21,9 +21,12 @@ func TestPeers(t *testing.T) {
 	a, b := mustOpen(t, c), mustOpen(t, c)
 	at := func(id string) string {
 		t.Helper()
-		address, err := b.Peer(t.Context(), id)
+		address, alive, err := b.Peer(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if address != "" && !alive {
+			t.Errorf("%q has an address and is gone", id)
 		}
 		return address
 	}
@@ -72,6 +75,12 @@ func TestPeers(t *testing.T) {
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if _, alive, err := b.Peer(t.Context(), b.Self()); err != nil || !alive {
+		t.Errorf("a replica without an address: %v, %v", alive, err)
+	}
+	if _, alive, err := b.Peer(t.Context(), a.Self()); err != nil || alive {
+		t.Errorf("a closed replica: %v, %v", alive, err)
 	}
 	if got := at(a.Self()); got != "" {
 		t.Errorf("a closed replica is at %q", got)
