@@ -47,6 +47,7 @@ type Forwarder struct {
 	close  context.CancelCauseFunc
 	owned  sync.WaitGroup // goroutines that look at owners
 	calls  sync.WaitGroup // forwarded requests under way
+	seen   nonces
 
 	mu     sync.Mutex
 	ending bool // no further request is forwarded, so that nothing is added to calls and owned during a wait
@@ -117,7 +118,7 @@ type forwarded struct{}
 
 // Unwrap returns the client's request in a request of another replica, and proves in the answer that it was opened. A
 // request without the header is returned as it is. Errors: denied (no replica of this store has sealed the request, or
-// not for this process).
+// not for this process, not now, or it was opened before), limit (too many requests).
 func (f *Forwarder) Unwrap(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	values := r.Header.Values(Header)
 	if len(values) == 0 {
@@ -132,7 +133,21 @@ func (f *Forwarder) Unwrap(w http.ResponseWriter, r *http.Request) (*http.Reques
 	if !ok || in.To != f.self || in.Method != r.Method || in.URI != r.URL.RequestURI() || !isForwardable(r.URL.Path) {
 		return nil, refused
 	}
+	now := time.Now()
+	if !isTimely(in.At, now) {
+		f.cfg.Logger.Warn("a forwarded request is refused: the clocks of the replicas differ by more than 30 s, or somebody "+
+			"has sent an old request again", "sealed", in.At.UTC(), "now", now.UTC())
+		return nil, refused
+	}
+	fresh, full := f.seen.add(nonce, now)
+	if !fresh {
+		return nil, refused
+	}
 	w.Header().Set(Header, f.keys.proof(f.self, nonce))
+	if full {
+		return nil, tenon.Errorf(tenon.CodeLimit, "more than %d forwarded requests in a minute; send it again later",
+			maxNonces)
+	}
 	opened := r.WithContext(context.WithValue(r.Context(), forwarded{}, in))
 	opened.Host, opened.Header = in.Host, in.Header
 	if opened.Header == nil {

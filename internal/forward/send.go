@@ -76,7 +76,7 @@ func (f *Forwarder) send(w http.ResponseWriter, r *http.Request, body []byte, wh
 	}
 	sum := sha256.Sum256(body)
 	sealed, nonce, err := f.keys.seal(&request{To: id, Who: who, Method: r.Method, URI: r.URL.RequestURI(),
-		Host: r.Host, Header: endToEnd(r.Header), Body: sum[:]})
+		Host: r.Host, Header: endToEnd(r.Header), Body: sum[:], At: time.Now()})
 	if err != nil {
 		return tenon.Errorf(tenon.CodeInternal, "a request cannot be forwarded to another replica: %w", err)
 	}
@@ -111,7 +111,7 @@ func (f *Forwarder) send(w http.ResponseWriter, r *http.Request, body []byte, wh
 	defer func() { _ = res.Body.Close() }() // read to its end, or given up
 	if !hmac.Equal([]byte(res.Header.Get(Header)), []byte(f.keys.proof(id, nonce))) {
 		f.cfg.Logger.Warn("another program answers at the address of a replica; is serve.replica_url of that replica "+
-			"right, and the key of the store the same?", "address", address, "status", res.StatusCode)
+			"right, the key of the store the same, and its clock?", "address", address, "status", res.StatusCode)
 		if r.Method == http.MethodPost && res.StatusCode >= http.StatusInternalServerError {
 			return unanswered() // a proxy in front of the owner, which may have begun
 		}
