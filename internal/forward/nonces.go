@@ -13,8 +13,8 @@ const (
 )
 
 // nonces remembers which sealed requests were opened, so that none is opened twice. A request is valid for at most two
-// windows after it arrives: it may be sealed one window ahead, and be one window old. A nonce is remembered for at least
-// that time, and for at most twice that time.
+// windows after it arrives: it may be sealed one window ahead, and be one window old. A nonce is remembered for that
+// time at least.
 type nonces struct {
 	mu        sync.Mutex
 	began     time.Time // when new was begun
