@@ -41,8 +41,7 @@ type Serve struct {
 	// them from the environment, such as `["${TENON_REPLICA:-}"]`.
 	Replica []string `yaml:"replica" default:"[]"`
 	// Address at which the other replicas on PostgreSQL reach this process, such as `http://10.12.3.4:8420`, for requests
-	// of MCP sessions that this process has; `off`: they do not. Default: the address that it listens on, unless that
-	// is `0.0.0.0` or `[::]`.
+	// of MCP sessions that this process has. It also forwards such requests to them. Without it, neither.
 	ReplicaURL string `yaml:"replica_url"`
 	// APIs to serve: native is `/api/v1`, researchai `/chat` and `/mcp/…`, openai `/v1/…`, mcp `/mcp` for MCP clients.
 	APIs []string `yaml:"apis" enum:"native,researchai,openai,mcp" default:"all"`
@@ -209,8 +208,8 @@ func (k *checker) serve() {
 		k.bad("serve.auth.type", "write token, or listen on 127.0.0.1",
 			"none is for loopback only, and serve.listen is %s", s.Listen)
 	}
-	if s.ReplicaURL != "" && s.ReplicaURL != ListenOff && !isBaseURL(s.ReplicaURL) {
-		k.bad("serve.replica_url", "such as http://10.1.2.3:8420, without a path, or off",
+	if s.ReplicaURL != "" && !isBaseURL(s.ReplicaURL) {
+		k.bad("serve.replica_url", "such as http://10.1.2.3:8420, without a path",
 			"'%s' is not the address of a replica", s.ReplicaURL)
 	}
 	for i, o := range s.Origins {

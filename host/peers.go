@@ -11,7 +11,7 @@ import (
 type Peers interface {
 	Self() string
 	Announce(ctx context.Context, address string) error
-	Peer(ctx context.Context, id string) (address string, err error)
+	Peer(ctx context.Context, id string) (address string, alive bool, err error)
 	PeerKey(purpose string) []byte
 }
 

@@ -2,21 +2,20 @@ package cli
 
 import (
 	"context"
-	"net"
-	"net/netip"
 
-	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/gateway"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/forward"
 )
 
-// openGateway makes the gateway for MCP clients. If other processes can serve the store, the ids of its legacy sessions
-// name this process, and requests of sessions of the others are forwarded to them.
+// openGateway makes the gateway for MCP clients. If serve.replica_url is set and other processes can serve the store,
+// the ids of its legacy sessions name this process, and requests of sessions of the others are forwarded to them.
 func (s *server) openGateway(h *host.Host) (err error) {
 	var conf gateway.Config
-	if peers := h.Service().Storage().State().Peers(); peers != nil {
-		s.replicas, err = forward.New(forward.Config{Peers: peers, Logger: h.Service().Info().Logger})
+	c := h.Service().Info().Config
+	if peers := h.Service().Storage().State().Peers(); peers != nil && c.Serve.ReplicaURL != "" {
+		s.replicas, err = forward.New(forward.Config{Peers: peers, Logger: h.Service().Info().Logger,
+			Lease: c.Store.Postgres.Lease})
 		if err != nil {
 			return err
 		}
@@ -28,39 +27,21 @@ func (s *server) openGateway(h *host.Host) (err error) {
 	return nil
 }
 
-// announceReplica tells the other replicas the address of this one. Without it they answer 404 to requests of its
-// sessions, and clients begin new ones.
+// announceReplica tells the other replicas the address of this one, or withdraws it. Without it they answer 404 to
+// requests of its sessions, and clients begin new ones.
 func (s *server) announceReplica(ctx context.Context, h *host.Host) {
 	if s.replicas == nil {
 		return
 	}
-	log := h.Service().Info().Logger
-	address := replicaURL(h.Service().Info().Config.Serve.ReplicaURL, s.address)
+	log, address := h.Service().Info().Logger, h.Service().Info().Config.Serve.ReplicaURL
 	if err := h.Service().Storage().State().Peers().Announce(ctx, address); err != nil {
-		log.Warn("the other replicas do not know the address of this one: requests of its MCP sessions that arrive "+
+		log.Warn("the other replicas do not know the address of this one yet: requests of its MCP sessions that arrive "+
 			"there are answered with 404, and clients initialize again", "address", address, "error", err.Error())
 		return
 	}
 	if address == "" {
-		log.Info("tenon serve: no address for other replicas; serve.replica_url names one", "listen", s.address)
+		log.Info("tenon serve: no address for other replicas any more: serve.replica_url was removed")
 		return
 	}
 	log.Info("tenon serve: other replicas forward requests of MCP sessions here", "address", address)
-}
-
-// replicaURL returns the address at which other replicas reach this process, or "". listens is the TCP address of the
-// listener, or "".
-func replicaURL(configured, listens string) string {
-	switch {
-	case configured == config.ListenOff || listens == "":
-		return ""
-	case configured != "":
-		return configured
-	}
-	name, _, err := net.SplitHostPort(listens)
-	ip, parsed := netip.ParseAddr(name)
-	if err != nil || parsed != nil || ip.IsUnspecified() {
-		return ""
-	}
-	return "http://" + listens
 }

@@ -19,7 +19,7 @@ import (
 // Peers are the processes that serve a store; [store.Peers] documents the methods.
 type Peers interface {
 	Self() string
-	Peer(ctx context.Context, id string) (address string, err error)
+	Peer(ctx context.Context, id string) (address string, alive bool, err error)
 	PeerKey(purpose string) []byte
 }
 
@@ -29,6 +29,9 @@ type Config struct {
 	Logger *slog.Logger // if nil, nothing is logged
 	// Poll is the time between two looks at an owner that has not answered yet. If 0, it is 2 s.
 	Poll time.Duration
+	// Lease is the time for which the store takes a silent process for alive. An owner is gone after two looks that are
+	// a third of it apart. If 0, it is 10 s.
+	Lease time.Duration
 	// Dial is the time to connect to an owner. If 0, it is 2 s.
 	Dial time.Duration
 }
@@ -44,8 +47,10 @@ type Forwarder struct {
 	close  context.CancelCauseFunc
 	owned  sync.WaitGroup // goroutines that look at owners
 	calls  sync.WaitGroup // forwarded requests under way
+	seen   nonces
 
 	mu     sync.Mutex
+	ending bool // no further request is forwarded, so that nothing is added to calls and owned during a wait
 	owners map[string]*owner
 }
 
@@ -61,6 +66,7 @@ func New(c Config) (*Forwarder, error) {
 		return nil, nil
 	}
 	c.Poll, c.Dial = cmp.Or(c.Poll, 2*time.Second), cmp.Or(c.Dial, 2*time.Second)
+	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -74,6 +80,7 @@ func New(c Config) (*Forwarder, error) {
 
 // Close ends the requests under way and waits for them.
 func (f *Forwarder) Close() {
+	f.refuse()
 	f.close(tenon.ErrClosing)
 	f.calls.Wait()
 	f.owned.Wait()
@@ -81,8 +88,9 @@ func (f *Forwarder) Close() {
 }
 
 // Drain waits until the forwarded requests are answered, or until ctx ends. Streams end by themselves when the process
-// begins to stop.
+// begins to stop. Later requests are refused.
 func (f *Forwarder) Drain(ctx context.Context) {
+	f.refuse()
 	answered := make(chan struct{})
 	go func() { // Close ends the requests that the goroutine waits for
 		defer close(answered)
@@ -92,6 +100,13 @@ func (f *Forwarder) Drain(ctx context.Context) {
 	case <-answered:
 	case <-ctx.Done():
 	}
+}
+
+// refuse lets no further request begin.
+func (f *Forwarder) refuse() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ending = true
 }
 
 // SessionID returns the id of a new session of this process.
@@ -104,7 +119,7 @@ type forwarded struct{}
 
 // Unwrap returns the client's request in a request of another replica, and proves in the answer that it was opened. A
 // request without the header is returned as it is. Errors: denied (no replica of this store has sealed the request, or
-// not for this process).
+// not for this process, not now, or it was opened before), limit (too many requests).
 func (f *Forwarder) Unwrap(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	values := r.Header.Values(Header)
 	if len(values) == 0 {
@@ -119,7 +134,21 @@ func (f *Forwarder) Unwrap(w http.ResponseWriter, r *http.Request) (*http.Reques
 	if !ok || in.To != f.self || in.Method != r.Method || in.URI != r.URL.RequestURI() || !isForwardable(r.URL.Path) {
 		return nil, refused
 	}
+	now := time.Now()
+	if !isTimely(in.At, now) {
+		f.cfg.Logger.Warn("a forwarded request is refused: the clocks of the replicas differ by more than 30 s, or somebody "+
+			"has sent an old request again", "sealed", in.At.UTC(), "now", now.UTC())
+		return nil, refused
+	}
+	fresh, full := f.seen.add(nonce, now)
+	if !fresh {
+		return nil, refused
+	}
 	w.Header().Set(Header, f.keys.proof(f.self, nonce))
+	if full {
+		return nil, tenon.Errorf(tenon.CodeLimit, "more than %d forwarded requests in a minute; send it again later",
+			maxNonces)
+	}
 	opened := r.WithContext(context.WithValue(r.Context(), forwarded{}, in))
 	opened.Host, opened.Header = in.Host, in.Header
 	if opened.Header == nil {

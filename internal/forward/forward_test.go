@@ -22,6 +22,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type directory struct {
 	mu        sync.Mutex
 	addresses map[string]string
+	bare      map[string]bool // alive without an address
+	fails     error
+	looks     int
 }
 
 func (d *directory) set(id, address string) {
@@ -38,10 +41,11 @@ type peers struct {
 
 func (p peers) Self() string { return p.self }
 
-func (p peers) Peer(_ context.Context, id string) (string, error) {
+func (p peers) Peer(_ context.Context, id string) (string, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.addresses[id], nil
+	p.looks++
+	return p.addresses[id], p.addresses[id] != "" || p.bare[id], p.fails
 }
 
 func (p peers) PeerKey(purpose string) []byte {
@@ -69,7 +73,7 @@ func newProcess(t *testing.T, d *directory, self string) *process {
 
 func startProcess(t *testing.T, view peers) *process {
 	t.Helper()
-	f, err := New(Config{Peers: view, Poll: 20 * time.Millisecond})
+	f, err := New(Config{Peers: view, Poll: 20 * time.Millisecond, Lease: 60 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,6 +248,13 @@ func TestForward_Ids(t *testing.T) {
 	}
 }
 
+// forwardedRequest returns a request to /mcp with a sealed header.
+func forwardedRequest(sealed string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{}"))
+	r.Header.Set(Header, sealed)
+	return r
+}
+
 // TestUnwrap sends requests that claim to be forwarded.
 func TestUnwrap(t *testing.T) {
 	d := &directory{addresses: map[string]string{}}
@@ -257,6 +268,7 @@ func TestUnwrap(t *testing.T) {
 		change func(*request)
 		path   string
 		double bool
+		again  bool // the same bytes a second time
 		want   int
 	}{
 		"as it should be":       {by: b, want: 200}, // it names a session of bb, and is not forwarded back
@@ -268,9 +280,15 @@ func TestUnwrap(t *testing.T) {
 		"with another body":     {by: b, change: func(r *request) { r.Body = make([]byte, 32) }, want: 403},
 		"of another principal":  {by: b, change: func(r *request) { r.Who = "bob" }, want: 403},
 		"without a token":       {by: b, change: func(r *request) { r.Header = nil }, want: 401},
+		"20 s old":              {by: b, change: func(r *request) { r.At = r.At.Add(-20 * time.Second) }, want: 200},
+		"too old":               {by: b, change: func(r *request) { r.At = r.At.Add(-31 * time.Second) }, want: 403},
+		"of the future":         {by: b, change: func(r *request) { r.At = r.At.Add(time.Hour) }, want: 403},
+		"without a time":        {by: b, change: func(r *request) { r.At = time.Time{} }, want: 403},
+		"again":                 {by: b, again: true, want: 403},
 		"twice":                 {by: b, double: true, want: 403},
 	} {
 		r := good
+		r.At = time.Now()
 		if tc.change != nil {
 			tc.change(&r)
 		}
@@ -284,6 +302,11 @@ func TestUnwrap(t *testing.T) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL+tc.path, strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if tc.again {
+			if _, err := a.Unwrap(httptest.NewRecorder(), forwardedRequest(sealed)); err != nil {
+				t.Errorf("the first time: %v", err)
+			}
 		}
 		req.Header.Set("Authorization", "ann")
 		req.Header.Add(Header, sealed)

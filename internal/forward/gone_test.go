@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -69,6 +70,15 @@ func TestForward_Gone(t *testing.T) {
 		if name != Header && (strings.Contains(strings.Join(values, " "), "ann") || strings.Contains(strings.Join(values, " "), session)) {
 			t.Errorf("the other program sees %s: %v", name, values)
 		}
+	}
+	for _, tc := range []struct {
+		method     string
+		from, want int
+	}{{http.MethodPost, 502, 502}, {http.MethodPost, 504, 502}, {http.MethodPost, 403, 404}, {http.MethodGet, 502, 404}} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tc.from) }))
+		d.set("aa", proxy.URL)
+		expect("a proxy that answers itself", tc.want, tc.method)
+		proxy.Close()
 	}
 	d.set("aa", b.URL)
 	expect("the address of the forwarding process", 404, http.MethodPost)
@@ -231,10 +241,71 @@ func TestForward_Closing(t *testing.T) {
 	}
 	<-drained
 	closing = t.Context()
+	late := func(by *process, what string) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", nil)
+		r.Header.Set("Mcp-Session-Id", session)
+		done, err := by.Forward(httptest.NewRecorder(), r, nil, "ann")
+		if !done || tenon.ErrorCode(err) != tenon.CodeCancelled {
+			t.Errorf("a call after %s: %v", what, err)
+		}
+	}
+	late(b, "Drain")
+	b = newProcess(t, d, "cc")
 	_, call = send(http.MethodPost)
 	b.Forwarder.Close()
 	if err := <-call; tenon.ErrorCode(err) != tenon.CodeCancelled {
 		t.Errorf("a call at the end: %v", err)
 	}
 	<-left
+	late(b, "Close")
+}
+
+// TestWatch looks at an owner whose row expires for a moment, cannot be read, and has no address. Its requests go on
+// until two looks in a row, a third of a lease apart, have not found it.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &directory{addresses: map[string]string{"aa": "http://10.0.0.1:1"}, bare: map[string]bool{}}
+		f, err := New(Config{Peers: peers{d, "bb", "key"}, Poll: 2 * time.Second, Lease: 12 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		ctx, stop, err := f.until(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", nil), "aa")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		time.Sleep(time.Second) // looks are at even seconds
+		for _, step := range []struct {
+			name    string
+			address string
+			bare    bool
+			fails   error
+			looks   int
+			gone    bool
+		}{
+			{name: "alive", address: "x", looks: 3},
+			{name: "expired for a moment", looks: 2},
+			{name: "back", address: "x", looks: 1},
+			{name: "without an address", bare: true, looks: 5},
+			{name: "expired again", looks: 2},
+			{name: "a failed look", fails: io.ErrUnexpectedEOF, looks: 1},
+			{name: "after it", looks: 2},
+			{name: "gone", looks: 1, gone: true},
+		} {
+			d.mu.Lock()
+			d.addresses["aa"], d.bare["aa"], d.fails = step.address, step.bare, step.fails
+			d.mu.Unlock()
+			time.Sleep(time.Duration(step.looks) * 2 * time.Second)
+			synctest.Wait()
+			if gone := errors.Is(context.Cause(ctx), errGone); gone != step.gone {
+				t.Errorf("%s: gone is %v", step.name, gone)
+			}
+		}
+		d.addresses["aa"], d.looks = "", 0
+		if address, err := f.find(t.Context(), "aa"); err != nil || address != "" || d.looks != 2 {
+			t.Errorf("an owner that is gone: %q, %v, %d looks", address, err, d.looks)
+		}
+	})
 }

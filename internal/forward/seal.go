@@ -58,10 +58,11 @@ type request struct {
 	URI    string // path and query
 	Host   string
 	Header http.Header
-	Body   []byte // SHA-256
+	Body   []byte    // SHA-256
+	At     time.Time // when it was sealed
 }
 
-// seal encrypts a request. nonce identifies it in the proof.
+// seal encrypts a request, which has its time. nonce identifies it in the proof.
 func (k *keys) seal(r *request) (sealed string, nonce []byte, err error) {
 	plain, err := json.Marshal(r)
 	if err != nil {

@@ -36,7 +36,7 @@ func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, body []byte,
 	if !ok || id == f.self || !isForwardable(r.URL.Path) {
 		return false, nil
 	}
-	address, err := f.cfg.Peers.Peer(r.Context(), id)
+	address, err := f.find(r.Context(), id)
 	if err != nil {
 		return true, err
 	}
@@ -44,6 +44,22 @@ func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, body []byte,
 		return true, gone()
 	}
 	return true, f.send(w, r, body, who, id, address)
+}
+
+// find returns the address of an owner, or "" if it has none or is gone. Whether it is gone, a second look tells: after
+// an absence of the database, the rows of all processes have expired.
+func (f *Forwarder) find(ctx context.Context, id string) (string, error) {
+	address, alive, err := f.cfg.Peers.Peer(ctx, id)
+	if err != nil || alive {
+		return address, err
+	}
+	select {
+	case <-time.After(f.cfg.Lease / 3):
+	case <-ctx.Done():
+		return "", tenon.Errorf(tenon.CodeCancelled, "the request has ended: %w", context.Cause(ctx))
+	}
+	address, _, err = f.cfg.Peers.Peer(ctx, id)
+	return address, err
 }
 
 // gone is the answer about a session whose process is gone. MCP's clients then initialize again.
@@ -60,7 +76,7 @@ func (f *Forwarder) send(w http.ResponseWriter, r *http.Request, body []byte, wh
 	}
 	sum := sha256.Sum256(body)
 	sealed, nonce, err := f.keys.seal(&request{To: id, Who: who, Method: r.Method, URI: r.URL.RequestURI(),
-		Host: r.Host, Header: endToEnd(r.Header), Body: sum[:]})
+		Host: r.Host, Header: endToEnd(r.Header), Body: sum[:], At: time.Now()})
 	if err != nil {
 		return tenon.Errorf(tenon.CodeInternal, "a request cannot be forwarded to another replica: %w", err)
 	}
@@ -68,7 +84,10 @@ func (f *Forwarder) send(w http.ResponseWriter, r *http.Request, body []byte, wh
 		return tenon.Errorf(tenon.CodeTooLarge, "the headers of the request are too large for another replica, which "+
 			"has the session: %d bytes, and at most %d", len(sealed), maxSealed)
 	}
-	ctx, stop := f.until(r, id)
+	ctx, stop, err := f.until(r, id)
+	if err != nil {
+		return err
+	}
 	defer stop()
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
@@ -92,7 +111,10 @@ func (f *Forwarder) send(w http.ResponseWriter, r *http.Request, body []byte, wh
 	defer func() { _ = res.Body.Close() }() // read to its end, or given up
 	if !hmac.Equal([]byte(res.Header.Get(Header)), []byte(f.keys.proof(id, nonce))) {
 		f.cfg.Logger.Warn("another program answers at the address of a replica; is serve.replica_url of that replica "+
-			"right, and the key of the store the same?", "address", address, "status", res.StatusCode)
+			"right, the key of the store the same, and its clock?", "address", address, "status", res.StatusCode)
+		if r.Method == http.MethodPost && res.StatusCode >= http.StatusInternalServerError {
+			return unanswered() // a proxy in front of the owner, which may have begun
+		}
 		return gone()
 	}
 	f.pass(ctx, w, res)
@@ -107,10 +129,15 @@ func (f *Forwarder) lost(ctx context.Context, r *http.Request, id string, connec
 	}
 	f.cfg.Logger.Info("the replica that has a session does not answer", "replica", id, "error", err.Error())
 	if connected && r.Method == http.MethodPost {
-		return tenon.Errorf(tenon.CodeUnreachable, "the replica that worked on the request ended before it answered; "+
-			"the journal has how its calls ended: tenon runs list")
+		return unanswered()
 	}
 	return gone()
+}
+
+// unanswered is the answer about a request that the owner may have begun. The client does not repeat it.
+func unanswered() error {
+	return tenon.Errorf(tenon.CodeUnreachable, "no answer came from the replica that may have worked on the request; "+
+		"the journal has how its calls ended: tenon runs list")
 }
 
 // pass passes an answer on while it arrives. If the owner breaks off, the client's connection is broken off, too, so

@@ -94,7 +94,7 @@ const (
 	slowMessage = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"safe_slow","arguments":{"ms":3000}}}`
 )
 
-// listening returns the address of a replica, and adds its configuration of serve.
+// listening returns the address of a replica, and adds its configuration of serve and a longer lease.
 func (f *field) listening(t *testing.T) string {
 	t.Helper()
 	listen := "127.0.0.1:" + clitest.FreePort(t)
@@ -102,7 +102,9 @@ func (f *field) listening(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.WriteFile(t, "tenon.yaml", string(text)+"serve: {listen: \""+listen+"\", auth: {secret: {env: OWN_TOKEN}, "+
+	// With a lease of 1 s, a busy machine lets a replica that is alive expire.
+	longer := strings.Replace(string(text), "lease: 1s", "lease: 10s", 1)
+	f.WriteFile(t, "tenon.yaml", longer+"serve: {listen: \""+listen+"\", replica_url: \"http://"+listen+"\", auth: {secret: {env: OWN_TOKEN}, "+
 		"tokens: {bob: {env: BOB_TOKEN}}}}\n")
 	return "http://" + listen
 }

@@ -190,10 +190,12 @@ func (s *Store) beat() {
 		s.mu.Lock()
 		address := s.address
 		s.mu.Unlock()
-		_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires, address)
-			VALUES ($1, '', clock_timestamp(), clock_timestamp() + $2 * interval '1 microsecond', $3)
-			ON CONFLICT (id) DO UPDATE SET expires = excluded.expires
-			RETURNING set_config('synchronous_commit', 'off', true)`), s.replica, s.lease.Microseconds(), address)
+		_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires, address, address_mac)
+			VALUES ($1, '', clock_timestamp(), clock_timestamp() + $2 * interval '1 microsecond', $3, $4)
+			ON CONFLICT (id) DO UPDATE SET expires = excluded.expires, address = excluded.address,
+				address_mac = excluded.address_mac
+			RETURNING set_config('synchronous_commit', 'off', true)`), s.replica, s.lease.Microseconds(), address,
+			s.addressMAC(s.replica, address))
 		if err == nil {
 			err = s.strays(ctx)
 		}

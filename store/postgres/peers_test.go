@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -20,9 +21,12 @@ func TestPeers(t *testing.T) {
 	a, b := mustOpen(t, c), mustOpen(t, c)
 	at := func(id string) string {
 		t.Helper()
-		address, err := b.Peer(t.Context(), id)
+		address, alive, err := b.Peer(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if address != "" && !alive {
+			t.Errorf("%q has an address and is gone", id)
 		}
 		return address
 	}
@@ -42,14 +46,41 @@ func TestPeers(t *testing.T) {
 	}
 	admin(t, "DELETE FROM "+c.Schema+".replicas WHERE id = '"+a.Self()+"'")
 	wait(t, "the heartbeat restores the address", func() bool { return at(a.Self()) == "http://10.0.0.1:8420" })
+	admin(t, "UPDATE "+c.Schema+".replicas SET address = '' WHERE id = '"+a.Self()+"'")
+	wait(t, "the heartbeat writes the address again", func() bool { return at(a.Self()) == "http://10.0.0.1:8420" })
+	given, end := context.WithCancel(t.Context())
+	end()
+	if err := a.Announce(given, "http://10.0.0.3:8420"); err == nil {
+		t.Error("an announcement without time succeeds")
+	}
+	wait(t, "the heartbeat writes what failed", func() bool { return at(a.Self()) == "http://10.0.0.3:8420" })
 	if err := a.Announce(t.Context(), ""); err != nil || at(a.Self()) != "" {
 		t.Errorf("an address that is withdrawn: %v, %q", err, at(a.Self()))
 	}
 	if err := a.Announce(t.Context(), "http://10.0.0.2:8420"); err != nil {
 		t.Fatal(err)
 	}
+	for name, change := range map[string]string{
+		"another address":            "address = 'http://10.6.6.6:1'",
+		"no MAC":                     "address = 'http://10.6.6.6:1', address_mac = NULL",
+		"the address of another one": "address = o.address, address_mac = o.address_mac",
+	} { // b's own heartbeat restores its row, so the rows are of replicas that do not run
+		admin(t, "INSERT INTO "+c.Schema+".replicas (id, name, began, expires) VALUES ('fake', '', now(), now() + "+
+			"interval '1 hour') ON CONFLICT DO NOTHING")
+		admin(t, "UPDATE "+c.Schema+".replicas r SET "+change+" FROM "+c.Schema+".replicas o WHERE r.id = 'fake' AND "+
+			"o.id = '"+a.Self()+"'")
+		if got := at("fake"); got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if _, alive, err := b.Peer(t.Context(), b.Self()); err != nil || !alive {
+		t.Errorf("a replica without an address: %v, %v", alive, err)
+	}
+	if _, alive, err := b.Peer(t.Context(), a.Self()); err != nil || alive {
+		t.Errorf("a closed replica: %v, %v", alive, err)
 	}
 	if got := at(a.Self()); got != "" {
 		t.Errorf("a closed replica is at %q", got)

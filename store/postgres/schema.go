@@ -256,6 +256,7 @@ CREATE TABLE @session_grants (
 );
 `, `
 ALTER TABLE @replicas ADD COLUMN address text NOT NULL DEFAULT '';
+ALTER TABLE @replicas ADD COLUMN address_mac bytea;
 `}
 
 // readers is the oldest schema version whose programs can use a store with the last schema version.
