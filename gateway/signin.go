@@ -281,7 +281,7 @@ func (g *Gateway) signInAs(ctx context.Context, one *signIn) {
 	ended := g.signIns.end(one, err)
 	close(one.done)
 	for _, o := range ended {
-		for session := range o.told { // sessions of Streamable HTTP queue what they are told, so none delays the others
+		for session := range o.told { // sessions of Streamable HTTP queue notifications, so none delays the others
 			session.Notify("notifications/elicitation/complete", append(text([]byte{'{'}, "elicitationId", o.id), '}'))
 		}
 	}

@@ -293,7 +293,8 @@ func (o *playingOffers) completion(got any) (found *serverTape) {
 		if _, _, same := difference("", tape.norm, got); !same {
 			continue
 		}
-		if found = tape; !tape.used {
+		found = tape
+		if !tape.used {
 			tape.used = true
 			break
 		}

@@ -117,8 +117,18 @@ func TestLogin(t *testing.T) {
 		t.Error(errs)
 	}
 	as.Metadata = map[string]any{"revocation_endpoint": nil}
+	notRevoked(t, tenon)
+	if _, errs := tenon(2, "servers", "login", "local"); !strings.Contains(errs, "stdio") {
+		t.Error(errs)
+	}
+	tenon(2, "servers", "login", "nobody")
+}
+
+// notRevoked signs out where the authorization server has no endpoint to revoke tokens.
+func notRevoked(t *testing.T, tenon func(want int, args ...string) (string, string)) {
+	t.Helper()
 	tenon(0, "servers", "login", "portal", "--no-browser")
-	out, errs = tenon(0, "servers", "logout", "portal", "-o", "json")
+	out, errs := tenon(0, "servers", "logout", "portal", "-o", "json")
 	var answer struct {
 		SignedIn bool `json:"signed_in"`
 		Revoked  bool
@@ -128,8 +138,4 @@ func TestLogin(t *testing.T) {
 		!strings.Contains(answer.Reason, "has no endpoint for it") || !strings.Contains(errs, "the tokens were not revoked") {
 		t.Errorf("%v\n%s\n%s", err, out, errs)
 	}
-	if _, errs := tenon(2, "servers", "login", "local"); !strings.Contains(errs, "stdio") {
-		t.Error(errs)
-	}
-	tenon(2, "servers", "login", "nobody")
 }

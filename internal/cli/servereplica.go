@@ -35,8 +35,9 @@ func (s *server) announceReplica(ctx context.Context, h *host.Host) {
 	}
 	log, address := h.Service().Info().Logger, h.Service().Info().Config.Serve.ReplicaURL
 	if err := h.Service().Storage().State().Peers().Announce(ctx, address); err != nil {
-		log.Warn("the other replicas do not know the address of this one yet: requests of its MCP sessions that arrive "+
-			"there are answered with 404, and clients initialize again", "address", address, "error", err.Error())
+		log.Warn("the other replicas do not know the address of this one yet: requests of its MCP sessions that "+
+			"arrive there are answered with 404, and clients initialize again",
+			"address", address, "error", err.Error())
 		return
 	}
 	if address == "" {

@@ -136,8 +136,8 @@ func (f *Forwarder) Unwrap(w http.ResponseWriter, r *http.Request) (*http.Reques
 	}
 	now := time.Now()
 	if !isTimely(in.At, now) {
-		f.cfg.Logger.Warn("a forwarded request is refused: the clocks of the replicas differ by more than 30 s, or somebody "+
-			"has sent an old request again", "sealed", in.At.UTC(), "now", now.UTC())
+		f.cfg.Logger.Warn("a forwarded request is refused: the clocks of the replicas differ by more than 30 s, or "+
+			"somebody has sent an old request again", "sealed", in.At.UTC(), "now", now.UTC())
 		return nil, refused
 	}
 	fresh, full := f.seen.add(nonce, now)

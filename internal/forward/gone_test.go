@@ -88,12 +88,19 @@ func TestForward_Gone(t *testing.T) {
 
 	d.set("aa", a.URL)
 	expect("an owner that is back", 200, http.MethodPost)
+}
+
+// TestForward_LargeHeaders checks that headers that do not fit into a forwarded request are refused.
+func TestForward_LargeHeaders(t *testing.T) {
+	d := &directory{addresses: map[string]string{}}
+	a, b := newProcess(t, d, "aa"), newProcess(t, d, "bb")
+	d.set("aa", a.URL)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/mcp", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "ann")
-	r.Header.Set("Mcp-Session-Id", session)
+	r.Header.Set("Mcp-Session-Id", a.SessionID("ann", ""))
 	r.Header.Set("X-Large", strings.Repeat("x", maxSealed))
 	res, err := b.Client().Do(r)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // wheelName is the name of our wheels. The name tenon on PyPI belongs to another project.
 const wheelName = "tenon-mcp"
 
-// wheelModule starts the program tenon for those who start a package by its name: a client that reads server.json runs
+// wheelModule starts the program tenon. Clients start a package by its name: a client that reads server.json runs
 // uvx tenon-mcp@VERSION gateway.
 const wheelModule = `"""Starts the program tenon, which is in the same folder as this one."""
 import os

@@ -80,9 +80,9 @@ func (s *Source) sign(ctx context.Context, t saved, as *authServer, want []strin
 	return s.save(ctx, t)
 }
 
-// reserve saves the registration in t, so that the next sign-in after an aborted one does not register the client again.
-// Tokens of the sign-in so far stay with the registration to which they were given: an authorization server refuses
-// them to another client (RFC 6749, section 6).
+// reserve saves the registration in t, so that the next sign-in after an aborted one does not register the client
+// again. Tokens of the sign-in so far stay with the registration to which they were given: an authorization server
+// refuses them to another client (RFC 6749, section 6).
 func (s *Source) reserve(ctx context.Context, t saved) error {
 	before, _ := s.load(ctx) // what cannot be read is replaced
 	switch {

@@ -51,8 +51,8 @@ func (s *Store) Peer(ctx context.Context, id string) (address string, alive bool
 	}
 	want := s.addressMAC(plainText(id), address)
 	if want == nil || !hmac.Equal(mac, want) {
-		s.log.Warn("no replica with the key of this store has written the address of a replica; it is not used", "store",
-			s.name, "replica", id)
+		s.log.Warn("no replica with the key of this store has written the address of a replica; it is not used",
+			"store", s.name, "replica", id)
 		return "", true, nil
 	}
 	return address, true, nil
