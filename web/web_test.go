@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -48,6 +49,26 @@ func TestPages(t *testing.T) {
 	h.ServeHTTP(w, req)
 	if w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("a POST: status %d", w.Code)
+	}
+}
+
+// TestNavigation requests each page of the workbench's navigation by its address, as a bookmark does.
+func TestNavigation(t *testing.T) {
+	source, err := os.ReadFile("app/src/app.tsx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`\{ page: "([^"]*)", title:`).FindAllSubmatch(source, -1)
+	if len(found) < 10 {
+		t.Fatalf("%d pages are found in app.tsx", len(found))
+	}
+	h := web.Files()
+	for _, m := range found {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+string(m[1]), nil))
+		if w.Code != http.StatusOK {
+			t.Errorf("/%s is answered with %d", m[1], w.Code)
+		}
 	}
 }
 
