@@ -85,11 +85,16 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 	return r, r.Close()
 }
 
-// isOurs refuses to remove recordings of a folder without a manifest: somebody else may have written these files. A
-// recorder writes its manifest before its first recording.
+// isOurs refuses to remove recordings of a folder without a manifest, and to replace the file of another program that
+// has the manifest's name: somebody else may have written these files. A recorder writes its manifest before its first
+// recording.
 func isOurs(dir string, found map[string][]string) error {
-	_, err := os.Lstat(filepath.Join(dir, manifestFile))
+	b, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	var m struct{ Version *int }
 	switch {
+	case err == nil && (json.Unmarshal(b, &m) != nil || m.Version == nil):
+		return tenon.Errorf(tenon.CodeConfig, "record: the file %s in %s is not of tenon; record into another folder, "+
+			"or remove it", manifestFile, dir)
 	case len(found) == 0, err == nil:
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):

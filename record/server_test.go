@@ -342,6 +342,17 @@ func FuzzServerCassette(f *testing.F) {
 
 // TestRecorderOfForeignFolder checks that a recorder removes nothing from a folder without a manifest.
 func TestRecorderOfForeignFolder(t *testing.T) {
+	for _, foreign := range []string{`{"http_interactions":[]}`, "", "[1]", "version: 2"} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "cassette.json")
+		if err := os.WriteFile(file, []byte(foreign), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := record.NewRecorder(record.Config{Dir: dir})
+		if kept, _ := os.ReadFile(file); err == nil || !strings.Contains(err.Error(), "is not of tenon") || string(kept) != foreign {
+			t.Errorf("%q: %v; then it has %q", foreign, err, kept)
+		}
+	}
 	for name, manifest := range map[string]bool{"of somebody else": false, "a cassette": true} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -140,7 +140,11 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 	case tenon.CodeProtocol:
 		text += "; the server does not keep to MCP: try another version of it"
 	case tenon.CodeTooLarge:
-		text += "; ask it for less"
+		remedy := "; ask it for less"
+		if tool == "" {
+			remedy = "; only its author can shorten it: disabled: true leaves the server out"
+		}
+		text += remedy
 	case tenon.CodeRateLimited:
 		text += "; try again later"
 	}
