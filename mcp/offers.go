@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -47,16 +48,22 @@ func (c *Client) Prompts(ctx context.Context) ([]Prompt, error) {
 		return nil, nil
 	}
 	var prompts []Prompt
+	var lost unread
 	err := c.list(ctx, "prompts/list", "prompts", func(result []byte, items [][]byte) {
 		for _, raw := range keep(result, items) {
 			p := Prompt{Raw: raw}
-			if err := json.Unmarshal(raw, &p); err != nil || p.Name == "" {
-				c.leftOut("prompt", raw)
+			err := json.Unmarshal(raw, &p)
+			if err == nil && p.Name == "" {
+				err = errors.New("it has no name")
+			}
+			if err != nil {
+				lost.add(raw, err)
 				continue
 			}
 			prompts = append(prompts, p)
 		}
 	})
+	c.warnUnread("prompts", lost)
 	return prompts, err
 }
 
@@ -69,16 +76,27 @@ func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
 	var resources []Resource
 	for _, list := range []struct{ method, key string }{{"resources/list", "resources"},
 		{"resources/templates/list", "resourceTemplates"}} {
+		var lost unread
 		err := c.list(ctx, list.method, list.key, func(result []byte, items [][]byte) {
 			for _, raw := range keep(result, items) {
 				r := Resource{Raw: raw}
-				if err := json.Unmarshal(raw, &r); err != nil || (r.URI == "") == (r.Template == "") {
-					c.leftOut("resource", raw)
+				err := json.Unmarshal(raw, &r)
+				if list.key == "resources" {
+					r.Template = "" // an unknown member there, which the specification allows
+				} else {
+					r.URI = ""
+				}
+				if err == nil && r.URI+r.Template == "" {
+					err = errors.New("it has no uri, or as a template no uriTemplate")
+				}
+				if err != nil {
+					lost.add(raw, err)
 					continue
 				}
 				resources = append(resources, r)
 			}
 		})
+		c.warnUnread("resources", lost)
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +104,26 @@ func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
 	return resources, nil
 }
 
-func (c *Client) leftOut(what string, raw []byte) {
-	c.cfg.Logger.Warn("left out a "+what+" that cannot be read", "definition", clip(raw))
+// unread are the definitions of a list that cannot be read: their number, and the first of them with the reason.
+type unread struct {
+	number int
+	first  []byte
+	reason error
+}
+
+func (u *unread) add(raw []byte, reason error) {
+	if u.number == 0 {
+		u.first, u.reason = raw, reason
+	}
+	u.number++
+}
+
+// warnUnread writes one line for a list, however many definitions are left out.
+func (c *Client) warnUnread(what string, u unread) {
+	if u.number > 0 {
+		c.cfg.Logger.Warn("left out "+what+" that cannot be read", "number", u.number, "first", clip(u.first),
+			"reason", u.reason.Error())
+	}
 }
 
 // Prompt returns the raw result of prompts/get: a description and messages. The arguments are texts. It returns the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -366,5 +367,41 @@ func TestSettings(t *testing.T) {
 	defer mu.Unlock()
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestUnreadDefinitions lists prompts and resources with definitions that cannot be read: the others are listed, and one
+// line of the log has the number, the first one and the reason. Unknown members are no reason.
+func TestUnreadDefinitions(t *testing.T) {
+	s := script(t, func(method string, _ *http.Request) (string, string) {
+		switch method {
+		case "server/discover":
+			return discovered, ""
+		case "prompts/list":
+			return `{"prompts":[{"title":"no name"},{"name":"a"},{"name":7},{"name":"b","uri":"x:"}]}`, ""
+		case "resources/list":
+			return `{"resources":[{"uri":"x:1","uriTemplate":"x:{n}","name":"one"},{"name":"none"},5]}`, ""
+		case "resources/templates/list":
+			return `{"resourceTemplates":[{"uriTemplate":"x:{n}","uri":"x:2","name":"two"}]}`, ""
+		}
+		return "", ""
+	})
+	var log strings.Builder
+	c := connect(t, mcp.ClientConfig{Protocol: mcp.Modern, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Dial: func(context.Context) (mcp.Stream, error) { return transport.DialHTTP(transport.HTTPConfig{URL: s.url}) }})
+	prompts, err := c.Prompts(t.Context())
+	if err != nil || len(prompts) != 2 || prompts[0].Name != "a" || prompts[1].Name != "b" {
+		t.Errorf("prompts: %+v, %v", prompts, err)
+	}
+	resources, err := c.Resources(t.Context())
+	if err != nil || len(resources) != 2 || resources[0].URI != "x:1" || resources[0].Template != "" ||
+		resources[1].Template != "x:{n}" || resources[1].URI != "" {
+		t.Errorf("resources: %+v, %v", resources, err)
+	}
+	if n := strings.Count(log.String(), "left out"); n != 2 ||
+		!strings.Contains(log.String(), `prompts that cannot be read" number=2 first=`) ||
+		!strings.Contains(log.String(), `resources that cannot be read" number=2 first=`) ||
+		!strings.Contains(log.String(), `reason="it has no name"`) {
+		t.Errorf("%d lines:\n%s", n, &log)
 	}
 }
