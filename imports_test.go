@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"internal/patience":    {},
 	"internal/garbage":     {},
 	"internal/outbound":    {},
-	"internal/forward":     {},
+	"internal/forward":     {"internal/rawjson"},
 	"internal/wholefile":   {},
 	"internal/filelock":    {},
 	"internal/privatefile": {},

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
@@ -127,9 +126,6 @@ func connections(h *host.Host) map[string]*servers.Server {
 	return maps.Clone(s.Connections())
 }
 
-// listTime bounds the wait for the list of one server. Clients wait a minute at most for the lists of all.
-const listTime = 15 * time.Second
-
 // ask requests the prompts or the resources of the servers. A server that does not answer counts as a server without
 // any.
 func (d *door) ask(ctx context.Context, h *host.Host, prompts bool) (*offered, error) {
@@ -150,7 +146,7 @@ func (d *door) ask(ctx context.Context, h *host.Host, prompts bool) (*offered, e
 		work.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			bounded, stop := context.WithTimeout(ctx, listTime)
+			bounded, stop := context.WithTimeout(ctx, s.ListTime())
 			defer stop()
 			// the error is part of the server's status
 			if prompts {

@@ -130,10 +130,6 @@ const (
 	fromStored                // no server is asked
 )
 
-// listTime bounds the time of one server, so that a server that hangs does not hold up the lists of others. A request
-// for one server has the time limit of the connection.
-const listTime = 15 * time.Second
-
 // askParallel is the largest number of servers that are asked for a list at the same time.
 const askParallel = 8
 
@@ -182,8 +178,9 @@ func listOffers[T any](ctx context.Context, h *Host, kind offerKind[T], from ori
 				lists[i], errs[i] = kind.ask(ctx, own, name)
 				return
 			}
-			bounded, stop := context.WithTimeoutCause(ctx, listTime, tenon.Errorf(tenon.CodeTimeout,
-				"server '%s' did not list what it offers within %v; name it to wait longer", name, listTime))
+			limit := s.ListTime() // one server alone has the time limits of its connection
+			bounded, stop := context.WithTimeoutCause(ctx, limit, tenon.Errorf(tenon.CodeTimeout,
+				"server '%s' did not list what it offers within %v; name it to wait longer", name, limit))
 			defer stop()
 			lists[i], errs[i] = kind.ask(bounded, own, name)
 			if errs[i] != nil && ctx.Err() == nil && bounded.Err() != nil {

@@ -178,3 +178,16 @@ func storedLocked[T any](s *Server, what string, k *kept[T], read func(raw []byt
 	}
 	return items, f.Listed, true
 }
+
+// listTime is the time in which a server has to answer a request for a list, if others wait for it.
+const listTime = 15 * time.Second
+
+// ListTime is the time for which a list of several servers waits for this one, so that a server that hangs does not
+// hold up the others: 15 seconds, and the time of a start if it is not connected.
+func (s *Server) ListTime() time.Duration {
+	switch s.Status().State {
+	case StateReady, StateDegraded:
+		return listTime
+	}
+	return listTime + s.cfg.Timeout
+}

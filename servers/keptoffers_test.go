@@ -144,3 +144,19 @@ func TestUX6OffersFiles(t *testing.T) {
 }
 
 var _ tenon.Toolset = lister{}
+
+// TestListTime checks how long a list of several servers waits for one: a start has its own time.
+func TestListTime(t *testing.T) {
+	var asked int
+	s := offersServer(Config{Command: "x", Timeout: 2 * time.Minute}, "", "", 1, &asked)
+	defer s.Close()
+	if got := s.ListTime(); got != 2*time.Minute+15*time.Second {
+		t.Errorf("before the start: %v", got)
+	}
+	if _, err := s.Prompts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.ListTime(); got != 15*time.Second {
+		t.Errorf("of a connected server: %v", got)
+	}
+}

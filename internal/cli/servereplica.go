@@ -30,10 +30,18 @@ func (s *server) openGateway(h *host.Host) (err error) {
 // announceReplica tells the other replicas the address of this one, or withdraws it. Without it they answer 404 to
 // requests of its sessions, and clients begin new ones.
 func (s *server) announceReplica(ctx context.Context, h *host.Host) {
-	if s.replicas == nil {
+	log, address := h.Service().Info().Logger, h.Service().Info().Config.Serve.ReplicaURL
+	switch {
+	case s.replicas != nil:
+	case address == "":
+		return
+	case h.Service().Storage().State().Peers() == nil:
+		log.Warn("serve.replica_url has no effect: a store in a file has one process that serves it; see store.postgres")
+		return
+	default:
+		log.Warn("serve.replica_url has no effect yet: restart tenon serve")
 		return
 	}
-	log, address := h.Service().Info().Logger, h.Service().Info().Config.Serve.ReplicaURL
 	if err := h.Service().Storage().State().Peers().Announce(ctx, address); err != nil {
 		log.Warn("the other replicas do not know the address of this one yet: requests of its MCP sessions that "+
 			"arrive there are answered with 404, and clients initialize again",

@@ -119,7 +119,7 @@ func (a *app) commandFlag(cmd *cobra.Command, err error) error {
 // flagsOfCommand refuses flags after a command without --. Some have the name of a flag of tenon, so that tenon would
 // take them from the command.
 func (a *app) flagsOfCommand(cmd *cobra.Command, args []string) error {
-	if len(args) < 2 || cmd.ArgsLenAtDash() >= 0 || strings.Contains(args[1], "://") {
+	if len(args) < 2 || cmd.ArgsLenAtDash() >= 0 || strings.Contains(args[1], "://") || isAddress(args[1]) {
 		return nil
 	}
 	line := withDashes(a.argv, args[0], args[1])
@@ -133,7 +133,7 @@ func (a *app) flagsOfCommand(cmd *cobra.Command, args []string) error {
 
 // withDashes returns a whole command line with -- before the word command, which follows the word name.
 func withDashes(line []string, name, command string) []string {
-	at := max(slices.Index(line, name), 0)
+	at := slices.Index(line, name) + 1 // the command may be the same word
 	at += max(slices.Index(line[at:], command), 0)
 	return slices.Concat([]string{"tenon"}, line[:at], []string{"--"}, line[at:])
 }

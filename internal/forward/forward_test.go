@@ -235,6 +235,9 @@ func TestForward_Ids(t *testing.T) {
 			t.Errorf("an id %s: %d %s", name, status, text)
 		}
 	}
+	if status, text := b.ask(t, http.MethodPost, "/mcp", good, "ann", `{"method":"initialize"}`); status != 200 || text != "bb" {
+		t.Errorf("a new session with the id of an old one: %d %s", status, text)
+	}
 	if status, text := b.ask(t, http.MethodPost, "/api/v1/runs", good, "ann", "{}"); status != 200 || text != "bb" {
 		t.Errorf("another path is forwarded: %d %s", status, text)
 	}

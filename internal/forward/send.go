@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // errGone is the cause of a request's end if its owner is gone.
@@ -33,7 +35,8 @@ func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, body []byte,
 	}
 	session := r.Header.Get("Mcp-Session-Id")
 	id, ok := f.keys.owner(session, who, r.PathValue("endpoint"))
-	if !ok || id == f.self || !isForwardable(r.URL.Path) {
+	if !ok || id == f.self || !isForwardable(r.URL.Path) ||
+		rawjson.String(rawjson.Field(body, "method")) == "initialize" { // it begins a session, whatever it names
 		return false, nil
 	}
 	address, err := f.find(r.Context(), id)
@@ -130,6 +133,11 @@ func (f *Forwarder) lost(ctx context.Context, r *http.Request, id string, connec
 	f.cfg.Logger.Info("the replica that has a session does not answer", "replica", id, "error", err.Error())
 	if connected && r.Method == http.MethodPost {
 		return unanswered()
+	}
+	slow, ok := errors.AsType[net.Error](err)
+	if !connected && ok && slow.Timeout() { // it is alive according to the store, and nothing was sent
+		return tenon.Errorf(tenon.CodeUnreachable, "the replica that has the session did not accept a connection "+
+			"within %v; send the request again", f.cfg.Dial)
 	}
 	return gone()
 }

@@ -196,6 +196,15 @@ func (s *Store) beat() {
 				address_mac = excluded.address_mac
 			RETURNING set_config('synchronous_commit', 'off', true)`), s.replica, s.lease.Microseconds(), address,
 			s.addressMAC(s.replica, address))
+		s.mu.Lock()
+		changed := s.address != address // it was announced meanwhile, and this statement may have undone that
+		s.mu.Unlock()
+		if changed {
+			select {
+			case s.renew <- struct{}{}:
+			default:
+			}
+		}
 		if err == nil {
 			err = s.strays(ctx)
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,16 +37,19 @@ func (s *Store) Announce(ctx context.Context, address string) error {
 
 // Peer implements [store.Peers].
 func (s *Store) Peer(ctx context.Context, id string) (address string, alive bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
 	var mac []byte
-	err = s.pool.QueryRow(ctx, s.sql("SELECT address, address_mac FROM @replicas WHERE id = $1 AND "+
-		"expires > clock_timestamp()"), plainText(id)).Scan(&address, &mac)
+	err = s.each(ctx, "SELECT address, address_mac FROM @replicas WHERE id = $1 AND expires > clock_timestamp()",
+		[]any{id}, func(rows pgx.Rows) error {
+			alive = true
+			return rows.Scan(&address, &mac)
+		})
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return "", false, nil
 	case err != nil:
-		return "", false, s.storeError("address of a replica", err)
-	case address == "":
-		return "", true, nil
+		return "", false, err
+	case !alive || address == "":
+		return "", alive, nil
 	}
 	want := s.addressMAC(plainText(id), address)
 	if want == nil || !hmac.Equal(mac, want) {

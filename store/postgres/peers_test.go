@@ -12,7 +12,7 @@ import (
 // row comes back has its address again.
 func TestPeers(t *testing.T) {
 	c := place(t)
-	c.Lease = time.Second
+	c.Lease = 6 * time.Second // with a short one, a busy machine lets a replica that is alive expire
 	key, err := signed.NewKey([]byte("0123456789abcdef0123456789abcdef"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,9 +36,7 @@ func TestPeers(t *testing.T) {
 	if err := a.Announce(t.Context(), "http://10.0.0.1:8420"); err != nil {
 		t.Fatal(err)
 	}
-	if got := at(a.Self()); got != "http://10.0.0.1:8420" {
-		t.Errorf("after it is announced: %q", got)
-	}
+	wait(t, "the address is announced", func() bool { return at(a.Self()) == "http://10.0.0.1:8420" })
 	for _, id := range []string{"", "x", "\x00", "\xff", a.Self() + " "} {
 		if got := at(id); got != "" {
 			t.Errorf("an unknown replica %q is at %q", id, got)
@@ -54,9 +52,10 @@ func TestPeers(t *testing.T) {
 		t.Error("an announcement without time succeeds")
 	}
 	wait(t, "the heartbeat writes what failed", func() bool { return at(a.Self()) == "http://10.0.0.3:8420" })
-	if err := a.Announce(t.Context(), ""); err != nil || at(a.Self()) != "" {
-		t.Errorf("an address that is withdrawn: %v, %q", err, at(a.Self()))
+	if err := a.Announce(t.Context(), ""); err != nil {
+		t.Fatal(err)
 	}
+	wait(t, "the address is withdrawn", func() bool { return at(a.Self()) == "" })
 	if err := a.Announce(t.Context(), "http://10.0.0.2:8420"); err != nil {
 		t.Fatal(err)
 	}
