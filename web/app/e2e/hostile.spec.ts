@@ -287,7 +287,7 @@ test("B12 prompts, resources, the palette, searches, statistics, settings, error
   const resources = new Set<string>();
   for (let n = 0; n < 30; n++) {
     await g.page.getByLabel("Filter resources").fill(`P${pad(n).slice(1)}`);
-    await expect(g.page.getByRole("list", { name: "Resources" }).getByRole("button")).toHaveCount(20); // and templates
+    await expect(g.page.getByRole("list", { name: "Resources" }).getByRole("button")).toHaveCount(n < 2 ? 20 : 10); // with the 20 templates
     for (const m of await g.look("dialog")) resources.add(m);
   }
   expect(missing(resources)).toEqual([]);
