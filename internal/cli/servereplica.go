@@ -36,7 +36,7 @@ func (s *server) announceReplica(ctx context.Context, h *host.Host) {
 	case address == "":
 		return
 	case h.Service().Storage().State().Peers() == nil:
-		log.Warn("serve.replica_url has no effect: a store in a file has one process that serves it; see store.postgres")
+		log.Warn("serve.replica_url has no effect: one process serves a store in a file; see store.postgres")
 		return
 	default:
 		log.Warn("serve.replica_url has no effect yet: restart tenon serve")
