@@ -40,8 +40,8 @@ type Serve struct {
 	// Labels of this process, which decide about servers with a `replica`. If all replicas read the same file, take
 	// them from the environment, such as `["${TENON_REPLICA:-}"]`.
 	Replica []string `yaml:"replica" default:"[]"`
-	// Address at which the other replicas on PostgreSQL reach this process, such as `http://10.12.3.4:8420`, for requests
-	// of MCP sessions that this process has. It also forwards such requests to them. Without it, neither.
+	// Address at which the other replicas on PostgreSQL reach this process, such as `http://10.12.3.4:8420`, for
+	// requests of MCP sessions that this process has. It also forwards such requests to them. Without it, neither.
 	ReplicaURL string `yaml:"replica_url"`
 	// APIs to serve: native is `/api/v1`, researchai `/chat` and `/mcp/…`, openai `/v1/…`, mcp `/mcp` for MCP clients.
 	APIs []string `yaml:"apis" enum:"native,researchai,openai,mcp" default:"all"`
