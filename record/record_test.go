@@ -425,9 +425,6 @@ func (boundedTools) Call(context.Context, tenon.Call) (*tenon.Result, error) {
 func TestFoldersThatOthersMade(t *testing.T) {
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "victim")
-	if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	link := func(dir, name, to string) {
 		t.Helper()
 		path := filepath.Join(dir, name)
@@ -435,14 +432,19 @@ func TestFoldersThatOthersMade(t *testing.T) {
 			t.Skip(err) // a system without links
 		}
 	}
-	dir := t.TempDir()
-	link(dir, "cassette.json.tmp", victim)
-	link(dir, "cassette.json", victim)
-	if _, err := record.NewRecorder(record.Config{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
-		t.Errorf("the file outside has %q, %v", b, err)
+	for content, refused := range map[string]bool{"mine": true, `{"version":1}`: false} {
+		if err := os.WriteFile(victim, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		link(dir, "cassette.json.tmp", victim)
+		link(dir, "cassette.json", victim)
+		if _, err := record.NewRecorder(record.Config{Dir: dir}); (err != nil) != refused {
+			t.Errorf("%s: error %v, want one: %t", content, err, refused)
+		}
+		if b, err := os.ReadFile(victim); err != nil || string(b) != content {
+			t.Errorf("the file outside has %q, %v, want %q", b, err, content)
+		}
 	}
 	for _, name := range []string{"mcp", "model"} {
 		dir := t.TempDir()
@@ -451,6 +453,7 @@ func TestFoldersThatOthersMade(t *testing.T) {
 			t.Errorf("%s is a link: %v", name, err)
 		}
 	}
+	dir := t.TempDir()
 	link(dir, "model/0001.json", "/dev/null")
 	if _, err := record.NewPlayer(record.Config{Dir: dir}); tenon.ErrorCode(err) != tenon.CodeConfig {
 		t.Errorf("a recording that is a device: %v", err)

@@ -142,7 +142,7 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 	case tenon.CodeTooLarge:
 		remedy := "; ask it for less"
 		if tool == "" {
-			remedy = "; only its author can shorten it: disabled: true leaves the server out"
+			remedy = "; only its author can shorten it; set disabled: true to leave the server out"
 		}
 		text += remedy
 	case tenon.CodeRateLimited:

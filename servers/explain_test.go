@@ -35,7 +35,7 @@ func TestExplain(t *testing.T) {
 		{tenon.CodeAuth, "HTTP 401",
 			"tool 'x' of server 't': server 't' refuses the credentials (HTTP 401); check servers.t.auth",
 			"the list of tools of server 't': server 't' refuses the credentials (HTTP 401); check servers.t.auth"},
-		{tenon.CodeTooLarge, "too much", "tool 'x' of server 't': too much; ask it for less", "the list of tools of server 't': too much; only its author can shorten it: disabled: true leaves the server out"},
+		{tenon.CodeTooLarge, "too much", "tool 'x' of server 't': too much; ask it for less", "the list of tools of server 't': too much; only its author can shorten it; set disabled: true to leave the server out"},
 	}
 	for _, tt := range tests {
 		err := &tenon.Error{Code: tt.code, Message: tt.message, Data: json.RawMessage(`{"n":1}`)}
