@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"math/big"
@@ -11,6 +12,7 @@ import (
 	"cel.dev/cel-go/common/types"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // The bounds of a condition: its characters, its nesting, and the steps of one evaluation. Without the last bound, a
@@ -19,6 +21,13 @@ const (
 	maxConditionSize  = 4096
 	maxConditionDepth = 50
 	maxConditionCost  = 1_000_000
+)
+
+// Arguments with more values or a greater depth are decoded by encoding/json, which is slower for small ones (figure
+// P10.decide).
+const (
+	directValues = 10_000
+	directDepth  = 32
 )
 
 // Facts are the values that conditions evaluate. They are made for one call, whose conditions are evaluated one after
@@ -34,25 +43,37 @@ type Facts struct {
 
 	decoded map[string]any // the arguments, once a condition has used them
 	broken  error
-	vars    map[string]any // the variables of all conditions
-	same    *Facts         // other facts about the same call, so that the arguments are decoded once
-	names   *names         // replaces the tool's names; see Condition.Any
+	same    *Facts // other facts about the same call, so that the arguments are decoded once
+	names   *names // replaces the tool's names; see Condition.Any
 }
 
 // ID returns the identity of the tool, which is the key of its rules.
 func (f *Facts) ID() ID { return ID{cmp.Or(f.Identity, f.Tool.Server), f.Tool.Remote} }
 
-// variables returns the variables of conditions. They are the same for all conditions about a call.
-func (f *Facts) variables() map[string]any {
-	if f.vars == nil {
-		f.vars = map[string]any{"agent": f.Agent, "principal": f.Principal, "state": f.State, "args": f.args,
-			"server": serverValue{&f.Server}}
-		if f.Tool != nil {
-			f.vars["tool"] = toolValue{f}
-		}
+// variables are the variables of conditions about a call.
+type variables struct{ *Facts }
+
+// ResolveName returns the value of a variable.
+func (v variables) ResolveName(name string) (any, bool) {
+	switch name {
+	case "agent":
+		return v.Agent, true
+	case "principal":
+		return v.Principal, true
+	case "state":
+		return v.State, true
+	case "args":
+		return v.args(), true
+	case "server":
+		return serverValue{&v.Server}, true
+	case "tool":
+		return toolValue{v.Facts}, v.Tool != nil
 	}
-	return f.vars
+	return nil, false
 }
+
+// Parent returns nil: there are no other variables.
+func (variables) Parent() cel.Activation { return nil }
 
 // args returns the arguments for conditions. They are decoded once, and only if a condition uses them.
 func (f *Facts) args() any {
@@ -185,7 +206,7 @@ func (c *Condition) String() string { return c.text }
 // Holds evaluates the condition. The error has code invalid: a key is missing in the arguments, values cannot be
 // compared, the evaluation takes too long, or the result is neither true nor false.
 func (c *Condition) Holds(f *Facts) (bool, error) {
-	v, _, err := c.program.Eval(f.variables())
+	v, _, err := c.program.Eval(variables{f})
 	if err != nil {
 		return false, tenon.Errorf(tenon.CodeInvalid, "the condition '%s' cannot be decided: %w", c.text,
 			explained(err))
@@ -205,7 +226,10 @@ func decode(raw json.RawMessage) (map[string]any, error) {
 	if len(raw) == 0 {
 		return args, nil
 	}
-	d := json.NewDecoder(strings.NewReader(string(raw)))
+	if rawjson.IsObject(raw) && rawjson.Check(raw, rawjson.Rules{Values: directValues, Depth: directDepth}) == nil {
+		return object(raw), nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&args); err != nil {
 		return nil, err
@@ -216,21 +240,41 @@ func decode(raw json.RawMessage) (map[string]any, error) {
 	return args, nil
 }
 
+// object decodes a valid JSON object. It skips each value once for each level above it, so the depth must be small.
+func object(raw []byte) map[string]any {
+	m := map[string]any{}
+	for key, v := range rawjson.Members(raw) {
+		m[string(key)] = value(v)
+	}
+	return m
+}
+
+// value decodes a valid JSON value.
+func value(raw []byte) any {
+	switch raw[0] {
+	case '{':
+		return object(raw)
+	case '[':
+		list := []any{}
+		for e := range rawjson.Elements(raw) {
+			list = append(list, value(e))
+		}
+		return list
+	case '"':
+		return rawjson.String(raw)
+	case 't', 'f':
+		return raw[0] == 't'
+	case 'n':
+		return nil
+	}
+	return number(string(raw))
+}
+
+// numbers replaces the numbers in a value that encoding/json decoded.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i
-		}
-		if u, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
-			return u
-		}
-		f, _ := new(big.Float).SetString(v.String())
-		if f == nil {
-			return v.String()
-		}
-		x, _ := f.Float64()
-		return x
+		return number(v.String())
 	case map[string]any:
 		for k, e := range v {
 			v[k] = numbers(e)
@@ -241,6 +285,21 @@ func numbers(v any) any {
 		}
 	}
 	return v
+}
+
+func number(text string) any {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return i
+	}
+	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return u
+	}
+	f, _ := new(big.Float).SetString(text)
+	if f == nil {
+		return text
+	}
+	x, _ := f.Float64()
+	return x
 }
 
 func firstLine(s string) string {

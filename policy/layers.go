@@ -144,7 +144,15 @@ func (l *Layers) Verdicts(f *Facts) []LayerVerdict {
 }
 
 func rank(v tenon.Verdict) int {
-	return slices.Index([]tenon.Verdict{tenon.Allow, tenon.Ask, tenon.Deny}, v) + 1
+	switch v {
+	case tenon.Allow:
+		return 1
+	case tenon.Ask:
+		return 2
+	case tenon.Deny:
+		return 3
+	}
+	return 0
 }
 
 // agent returns the name that the layer uses for an agent. The argument is "LAYER:NAME" if a less trusted layer has

@@ -47,7 +47,7 @@ func (c *Condition) views(f *Facts) []*Facts {
 		}
 		seen = append(seen, n)
 		view := *f
-		view.names, view.vars = &n, nil
+		view.names, view.same = &n, f
 		list = append(list, &view)
 	}
 	return list
