@@ -222,13 +222,13 @@ func (c *Condition) Holds(f *Facts) (bool, error) {
 // decode decodes arguments for CEL. A whole number that fits is an int, so that it keeps its exact value; any other
 // number is a double.
 func decode(raw json.RawMessage) (map[string]any, error) {
-	args := map[string]any{}
 	if len(raw) == 0 {
-		return args, nil
+		return map[string]any{}, nil
 	}
 	if rawjson.IsObject(raw) && rawjson.Check(raw, rawjson.Rules{Values: directValues, Depth: directDepth}) == nil {
 		return object(raw), nil
 	}
+	args := map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&args); err != nil {

@@ -188,6 +188,12 @@ type Cache struct {
 // Over returns b with the values of base for the fields that b does not set. The order is tools.NAME.policy over
 // agents.NAME.policy over policy.groups.NAME over servers.NAME.policy over policy.defaults.
 func (b Block) Over(base Block) Block {
+	b.fill(&base)
+	return b
+}
+
+// fill sets the fields that the block does not set to those of base.
+func (b *Block) fill(base *Block) {
 	if b.Approval == (Approval{}) {
 		b.Approval = base.Approval
 	}
@@ -210,7 +216,6 @@ func (b Block) Over(base Block) Block {
 	b.Cache.Force = cmp.Or(b.Cache.Force, base.Cache.Force)
 	b.Cost = cmp.Or(b.Cost, base.Cost)
 	b.Expires = cmp.Or(b.Expires, base.Expires)
-	return b
 }
 
 // WithDefaults returns the block with the built-in rules for the fields that it does not set. Timeout stays 0, which

@@ -56,6 +56,9 @@ func (c *Condition) views(f *Facts) []*Facts {
 // Any evaluates a condition that restricts. It is true if the condition is true under any current or former name of
 // the tool, so that a server cannot evade it by taking a name.
 func (c *Condition) Any(f *Facts) (bool, error) {
+	if !c.name && !c.exposed {
+		return c.Holds(f)
+	}
 	var first error
 	for _, view := range c.views(f) {
 		holds, err := c.Holds(view)

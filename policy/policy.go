@@ -69,13 +69,23 @@ func (r *Rules) For(id ID, agent string) Block {
 
 // written returns the combined blocks for a tool in some groups, without defaults.
 func (r *Rules) written(id ID, agent string, groups []string) Block {
-	b := r.Tools[id].Over(r.Agents[agent])
+	b := r.Tools[id]
+	b.inherit(r.Agents, agent)
 	if len(r.Groups) > 0 {
 		for _, g := range groups {
-			b = b.Over(r.Groups[g])
+			b.inherit(r.Groups, g)
 		}
 	}
-	return b.Over(r.Servers[id.Server]).Over(r.Defaults)
+	b.inherit(r.Servers, id.Server)
+	b.fill(&r.Defaults)
+	return b
+}
+
+// inherit sets the fields that the block does not set to those of the block with a name.
+func (b *Block) inherit(blocks map[string]Block, name string) {
+	if base, ok := blocks[name]; ok {
+		b.fill(&base)
+	}
 }
 
 func (r *Rules) groupsOf(id ID) []string {
