@@ -8,6 +8,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/view"
 )
@@ -97,10 +98,8 @@ func (d *Dialog) Add(e tenon.Event) []tenon.Event {
 
 // isReact reports whether the spec of a run selects the text loop.
 func isReact(e tenon.Event) bool {
-	_, spec, err := view.Spec[struct {
-		React *agent.React `json:"react"`
-	}](e)
-	return err == nil && spec.React != nil
+	// A spec can be long, and each run has one, so only this member is looked for (P6.cpu).
+	return !rawjson.IsNull(rawjson.Field(rawjson.Field(e.Data, "data"), "react"))
 }
 
 func (d *Dialog) put(c Chunk, step string) {
