@@ -109,6 +109,26 @@ func (c *Config) isOutput(key, file string) bool {
 	return c.files.outputs[[2]string{key, file}]
 }
 
+// MayWrite reports whether the command of an entry may write a file of the project itself, because the file belongs to
+// the project only by an argument that names it. name is the file's name in [Config.Project].
+func (c *Config) MayWrite(entry, name string) bool {
+	if c.files == nil {
+		return false
+	}
+	p := &projectFiles{c: c}
+	if dir, err := filepath.EvalSymlinks(c.Dir); err == nil {
+		p.out.Dir = dir
+	}
+	c.files.mu.Lock()
+	defer c.files.mu.Unlock()
+	for of := range c.files.outputs {
+		if of[0] == entry && p.name(of[1]) == name {
+			return true
+		}
+	}
+	return false
+}
+
 // isUnreadable reports whether a file exists that this user cannot read.
 func isUnreadable(path string) bool {
 	f, err := os.Open(path)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
@@ -18,6 +19,10 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config/tree"
 )
+
+// ErrUnset is the cause of the error about a secret whose environment variable is not set. No other place can have its
+// value.
+var ErrUnset = errors.New("the variable is not set")
 
 const (
 	maxSecret      = 64 << 10
@@ -55,7 +60,7 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 	case s.Env != "":
 		v, ok := c.variableOf(s, s.Env)
 		if !ok || v == "" {
-			return fail(nil, "environment variable '%s' not found; set it", s.Env)
+			return fail(ErrUnset, "environment variable '%s' not found; set it", s.Env)
 		}
 		return tenon.NewSecret(v), nil
 	case s.File != "":
@@ -210,4 +215,24 @@ func (c *Config) SecretFor(ctx context.Context, path, name string) (tenon.Secret
 func (c *Config) HasSecret(path, name string) bool {
 	_, ok := c.secretFor(name, c.sourceAt(path))
 	return ok
+}
+
+// ReadSecrets returns the secrets of the configuration that can be read, whether or not an entry that is in use refers
+// to them.
+func (c *Config) ReadSecrets(ctx context.Context) []tenon.Secret {
+	var values []tenon.Secret
+	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
+		if v, err := c.Resolve(ctx, name); err == nil {
+			values = append(values, v)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(c.secrets)) {
+		if v, err := c.resolve(ctx, c.secrets[path], path); err == nil {
+			values = append(values, v)
+		}
+	}
+	for _, t := range c.Serve.Auth.Tokens {
+		values = append(values, t)
+	}
+	return values
 }

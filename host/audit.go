@@ -20,7 +20,7 @@ func (h runDataHandle) Export(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.registerSecrets(ctx); err != nil {
+	if err := h.registerForExport(ctx); err != nil {
 		return nil, err
 	}
 	w := &auditor{h: h.Host, ids: map[string]bool{}}

@@ -49,6 +49,9 @@ type ToolCall struct {
 	Principal tenon.Principal // empty: the local user
 	// Server is the only server whose tools are listed to find the tool; empty means all.
 	Server string
+	// Of, if not empty, is the server of the tool. Name is then the tool's name there, or its exposed name. Other servers
+	// are listed too, because they may change the exposed name.
+	Of string
 	// Inputs, Grant and Debug are for a workflow: its tables (Arrow files or streams, by port), the name of the person
 	// who allowed its steps beforehand, and whether the folder of a failed run is kept. Arguments then has only the
 	// workflow's parameters.
@@ -116,6 +119,26 @@ func fullName(snapshot *catalog.Snapshot, problems []Problem, name string) (stri
 		}
 	}
 	return name, nil
+}
+
+// exposedName returns the exposed name of a server's tool, by that name or by its name on the server. Errors: not_found,
+// unreachable (the server's tools are missing).
+func exposedName(snapshot *catalog.Snapshot, problems []Problem, server, name string) (found string, err error) {
+	for _, t := range snapshot.Tools() {
+		if t.Server == server && (t.Remote == name || t.Name == name && found == "") {
+			found = t.Name
+		}
+	}
+	if found != "" {
+		return found, nil
+	}
+	for _, p := range problems {
+		if p.Server == server {
+			return "", tenon.Errorf(tenon.CodeUnreachable, "the tools of server '%s' are missing: %w", server, p.Err)
+		}
+	}
+	return "", tenon.Errorf(tenon.CodeNotFound, "server '%s' has no tool '%s'", tenon.Visible(server),
+		tenon.Visible(name))
 }
 
 // FollowCall follows a tool call that was started as a run, from the event after the given one, and returns its

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/tenonhq/tenon"
@@ -22,13 +23,30 @@ func (h *Host) openCassette() (err error) {
 	}
 	if h.cfg.Record != "" {
 		h.cassette.recorder, err = record.NewRecorder(record.Config{Dir: h.cfg.Record, Redactor: h.redactor,
-			Resumed: h.cfg.Resumed})
+			Resumed: h.cfg.Resumed, Logger: h.log})
 	}
 	if h.cfg.Replay != "" {
 		h.cassette.player, err = record.NewPlayer(record.Config{Dir: h.cfg.Replay, Redactor: h.redactor,
-			Resumed: h.cfg.Resumed})
+			Resumed: h.cfg.Resumed, Secrets: func() { h.registerReadable(context.Background()) }})
 	}
 	return err
+}
+
+// registerReadable registers the configured secrets that can be read. A recording needs them before its first exchange:
+// a server that has not started yet has not registered its own. A replay starts no server. A secret that cannot be read
+// is in no request either. The secrets of a project that is not trusted are not read.
+func (h *Host) registerReadable(ctx context.Context) {
+	if h.cfg.Untrusted {
+		return
+	}
+	var err error
+	defer func() {
+		if err != nil {
+			h.log.Debug("a secret cannot be read, and is not masked in a cassette", "error", err)
+		}
+	}()
+	defer guard(h.log, loadedEnv, &err)
+	_, err = h.registerSecrets(ctx)
 }
 
 // close returns an error if the recording is incomplete or was not replayed to its end.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -136,17 +138,50 @@ func preparedIn(ctx context.Context, snapshot *catalog.Snapshot, rules *executor
 	return p.call, true
 }
 
+// listedFor lists tools for a call and returns the name of its tool. If a server lists a tool that may be this one, it
+// does not wait long for the other servers. If it is another one after all, it waits.
+func (h *Host) listedFor(ctx context.Context, c *ToolCall) (*catalog.Snapshot, []Problem, error) {
+	var only []string
+	if c.Server != "" {
+		only = []string{c.Server}
+	}
+	if c.Name == "" { // of a tool table
+		return h.listed(ctx, nil, nil, only...)
+	}
+	snapshot, problems, err := h.listed(ctx, nil, func(server string, tools []tenon.Tool) bool {
+		return (c.Of == "" || c.Of == server) && slices.ContainsFunc(tools, func(t tenon.Tool) bool {
+			return strings.HasSuffix(c.Name, t.Remote)
+		})
+	}, only...)
+	late := slices.ContainsFunc(problems, func(p Problem) bool {
+		return p.Server != "" && (tenon.ErrorCode(p.Err) == tenon.CodeCancelled || errors.Is(p.Err, context.Canceled))
+	})
+	if err != nil || !late || ctx.Err() != nil {
+		return snapshot, problems, err
+	}
+	if name, err := c.tool(snapshot, problems); err == nil {
+		if _, ok := snapshot.Lookup(name); ok {
+			return snapshot, problems, nil
+		}
+	}
+	return h.listed(ctx, nil, nil, only...)
+}
+
+// tool returns the exposed name of the call's tool. It returns an unknown name unchanged, unless the name has a server.
+func (c *ToolCall) tool(snapshot *catalog.Snapshot, problems []Problem) (string, error) {
+	if c.Of != "" {
+		return exposedName(snapshot, problems, c.Of, c.Name)
+	}
+	return fullName(snapshot, problems, c.Name)
+}
+
 // directCall prepares the run of a call. The call has its full name and all its arguments afterwards.
 func (h *Host) directCall(ctx context.Context, c *ToolCall) (directCall, error) {
 	var none directCall
 	if err := h.mayGrant(c.Grant); err != nil {
 		return none, err
 	}
-	var only []string
-	if c.Server != "" {
-		only = []string{c.Server}
-	}
-	snapshot, problems, err := h.listed(ctx, nil, only...)
+	snapshot, problems, err := h.listedFor(ctx, c)
 	if err != nil {
 		return none, err
 	}
@@ -164,7 +199,7 @@ func (h *Host) directCall(ctx context.Context, c *ToolCall) (directCall, error) 
 		}
 		c.Name = names[0]
 	}
-	if c.Name, err = fullName(snapshot, problems, c.Name); err != nil {
+	if c.Name, err = c.tool(snapshot, problems); err != nil {
 		return none, err
 	}
 	if err := h.readWords(snapshot, c); err != nil {

@@ -180,7 +180,7 @@ func tellRows(t tenon.Table, q queried) *tenon.Result {
 	case q.More && t.Rows > int64(len(list)):
 		fmt.Fprintf(&b, "[the first %d of %d rows]", len(list), t.Rows)
 	case q.More:
-		fmt.Fprintf(&b, "[the first %d rows; there are more]", len(list))
+		fmt.Fprintf(&b, "[the first %s; there are more]", counted(len(list), "row"))
 	case len(list) == 1:
 		b.WriteString("[1 row]")
 	default:

@@ -280,6 +280,9 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 		return nil, err
 	}
 	h.models = openModels(h)
+	if h.cassette.recorder != nil {
+		h.registerReadable(ctx)
+	}
 	return h, nil
 }
 

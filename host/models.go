@@ -250,6 +250,11 @@ func (m *models) config(ctx context.Context, name string) (c model.Config, err e
 		c.APIKey = tenon.NewSecret(noKey)
 		return c, nil
 	}
+	return m.withSecrets(ctx, name, c)
+}
+
+// withSecrets returns the settings of a model with its key and its other secrets.
+func (m *models) withSecrets(ctx context.Context, name string, c model.Config) (_ model.Config, err error) {
 	if _, ok := m.h.config.Models[name]; ok {
 		defer guard(m.h.log, loadedEnv, &err)
 		return m.h.config.Model(ctx, name)

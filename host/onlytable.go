@@ -40,7 +40,7 @@ func (h *Host) onlyTable(ctx context.Context, t OnlyTable, s *catalog.Snapshot, 
 	}
 	if subset.More > 0 {
 		problems = append(problems, Problem{Err: tenon.Errorf(tenon.CodeNotFound,
-			"the tool table: %d more rows are left out", subset.More)})
+			"the tool table: also left out: %s", counted(subset.More, "more row"))})
 	}
 	only := s.Only(subset.Has)
 	if n := len(only.Tools()); n == 0 && subset.Rows > 0 {

@@ -3,14 +3,27 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 )
 
-// registerSecrets reads the values of all configured secrets and registers them for redaction. Errors: auth_required
-// (a secret that cannot be read).
-func (h *Host) registerSecrets(ctx context.Context) error {
+// registerForExport registers the values of all configured secrets for redaction. A variable that is not set is only
+// reported in the log: tenon cannot know its value. Errors: auth_required (any other secret that cannot be read).
+func (h *Host) registerForExport(ctx context.Context) error {
+	unset, err := h.registerSecrets(ctx)
+	if err == nil && len(unset) > 0 {
+		h.log.Warn("a secret is not known, so its value is masked only where it was masked when it was stored: " +
+			strings.Join(unset, "; "))
+	}
+	return err
+}
+
+// registerSecrets reads the values of all configured secrets and registers them for redaction. unset are messages about
+// variables that are not set. Errors: auth_required (any other secret that cannot be read).
+func (h *Host) registerSecrets(ctx context.Context) (unset []string, err error) {
 	var errs []error
 	for name := range h.config.Secrets {
 		v, err := h.config.Resolve(ctx, name)
@@ -35,7 +48,14 @@ func (h *Host) registerSecrets(ctx context.Context) error {
 		}
 	}
 	for _, name := range h.config.ModelNames() {
-		c, err := h.models.config(ctx, name)
+		c, err := h.models.settings(name)
+		switch {
+		case err != nil:
+		case h.cfg.Untrusted:
+			err = errUntrusted()
+		default:
+			c, err = h.models.withSecrets(ctx, name, c) // also in a replay, whose models get no keys
+		}
 		h.redactor.Add(c.APIKey)
 		for _, v := range c.ToolSecrets {
 			h.redactor.Add(v)
@@ -57,13 +77,21 @@ func (h *Host) registerSecrets(ctx context.Context) error {
 	for _, v := range tokens {
 		h.redactor.Add(v)
 	}
-	if err := errors.Join(append(errs, err, oerr, terr)...); err != nil {
-		remedy := "; set it, or take it out of the configuration"
-		if strings.HasSuffix(err.Error(), "; set it") {
-			remedy = ", or take it out of the configuration"
+	errs = slices.DeleteFunc(append(errs, err, oerr, terr), func(err error) bool {
+		missing := errors.Is(err, config.ErrUnset)
+		if missing && !slices.Contains(unset, err.Error()) {
+			unset = append(unset, err.Error())
 		}
-		return tenon.Errorf(tenon.CodeAuth, "a secret cannot be read, so it would not be masked: %w%s", err,
-			remedy)
+		return missing
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, tenon.Errorf(tenon.CodeAuth, "a secret cannot be read, so it would not be masked: %w; provide it, "+
+			"or take it out of the configuration", err)
 	}
-	return nil
+	if unset != nil { // the others of an entry were not read
+		for _, v := range h.config.ReadSecrets(ctx) {
+			h.redactor.Add(v)
+		}
+	}
+	return unset, nil
 }

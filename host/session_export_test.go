@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"log/slog"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -133,6 +134,33 @@ func TestExportMasksSecrets(t *testing.T) {
 	r, _ = ask(t, h2, host.Question{Text: "q"})
 	if err := h2.Sessions().Transcripts().Export(t.Context(), &b, r.Session, host.FormatJSON); tenon.ErrorCode(err) != tenon.CodeAuth {
 		t.Errorf("a secret that cannot be read: %v", err)
+	}
+}
+
+// TestExportWithUnsetVariable checks that a secret whose variable is not set does not end an export: a warning names it,
+// and the other secrets of its place are masked.
+func TestExportWithUnsetVariable(t *testing.T) {
+	const canary = "canary-90af-11c2-7d3e-55aa-0b12"
+	lookup := func(name string) (string, bool) { return canary, name == "CANARY" }
+	cfg, err := config.Parse("tenon.yaml", []byte("serve: {auth: {tokens: {ann: {env: NOT_SET}, ben: {env: CANARY}}}}"), config.Options{Dir: t.TempDir(), LookupEnv: lookup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	m := answering(func(*tenon.Request) (*tenon.Response, error) { return says("hello"), nil })
+	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: t.TempDir(), Model: "m", LookupEnv: lookup,
+		Models: map[string]tenon.Model{"m": m}, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	r, _ := ask(t, h, host.Question{Text: "I found " + canary})
+	_, text := export(t, h, r.Session)
+	if strings.Contains(text, canary) || !strings.Contains(text, "I found ***") {
+		t.Errorf("the export is %s", text)
+	}
+	if !strings.Contains(logged.String(), "environment variable 'NOT_SET' not found") {
+		t.Errorf("the log is %s", &logged)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
@@ -19,6 +20,7 @@ import (
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/pins"
 	"github.com/tenonhq/tenon/policy"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // Problem is a server whose tools are missing, or a tool that had to be left out.
@@ -34,7 +36,7 @@ func (h toolsHandle) Snapshot(ctx context.Context, names ...string) (*catalog.Sn
 // snapshotWith is [Tools.Snapshot] with the toolsets of a question in addition. Their tools stay out of the caches.
 func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset,
 	names ...string) (*catalog.Snapshot, []Problem, error) {
-	snapshot, problems, err := h.listed(ctx, own, names...)
+	snapshot, problems, err := h.listed(ctx, own, nil, names...)
 	if err == nil && len(names)+len(own) == 0 && !slices.ContainsFunc(problems, func(p Problem) bool {
 		return p.Server != ""
 	}) {
@@ -45,9 +47,10 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 	return snapshot, problems, err
 }
 
-// listed is [Host.snapshotWith] without the rules that match no tool, which a call does not need.
-func (h *Host) listed(ctx context.Context, own map[string]executor.Toolset,
-	names ...string) (*catalog.Snapshot, []Problem, error) {
+// listed is [Host.snapshotWith] without the rules that match no tool, which a call does not need. If enough is not nil
+// and returns true for the tools of a server, the others have only lateTime left.
+func (h *Host) listed(ctx context.Context, own map[string]executor.Toolset, enough func(server string,
+	tools []tenon.Tool) bool, names ...string) (*catalog.Snapshot, []Problem, error) {
 	all := len(names)+len(own) == 0
 	sets, sources := h.offerers()
 	if len(own) > 0 {
@@ -61,7 +64,7 @@ func (h *Host) listed(ctx context.Context, own map[string]executor.Toolset,
 			return h.isHelper(name) || slices.Contains(h.cfg.Hidden, name)
 		})
 	}
-	answers, err := h.listAll(ctx, sets, names)
+	answers, err := h.listAll(ctx, sets, names, enough)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,8 +95,14 @@ type listed struct {
 	err   error
 }
 
-// listAll asks the named toolsets for their tools, several at a time, and compares these with their pins.
-func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, names []string) ([]listed, error) {
+// lateTime is how long a call waits for the lists of other servers than the one that has its tool. The other lists may
+// change the name of the tool. A server that does not answer in time counts as down, and keeps its names.
+const lateTime = time.Second
+
+// listAll asks the named toolsets for their tools, several at a time, and compares these with their pins. enough is
+// described at [Host.listed].
+func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, names []string,
+	enough func(server string, tools []tenon.Tool) bool) ([]listed, error) {
 	for _, name := range names {
 		if _, ok := sets[name]; !ok {
 			// List only configured servers: tenon's own do not help the user.
@@ -105,17 +114,29 @@ func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, na
 	answers := make([]listed, len(names))
 	// Starting a process costs CPU: twice the cores at a time is the fastest.
 	limit := make(chan struct{}, 2*runtime.NumCPU())
+	hurried, hurry := context.WithCancel(ctx)
+	defer hurry()
+	var soon sync.Once
 	var wg sync.WaitGroup
 	for i, name := range names {
-		t := sets[name]
+		t, s := sets[name], h.connections()[name]
 		wg.Go(func() {
-			limit <- struct{}{}
-			defer func() { <-limit }()
+			if s != nil && s.Status().State != servers.StateReady { // those that hang do not hold up a ready one
+				limit <- struct{}{}
+				defer func() { <-limit }()
+			}
+			ctx := ctx
+			if !h.config.Servers[name].Required {
+				ctx = hurried
+			}
 			a := &answers[i]
 			if a.tools, a.err = t.Tools(ctx); a.err == nil {
 				a.held, a.err = h.pins.Check(ctx, name, a.tools)
 			}
-			if s := h.connections()[name]; s != nil && a.err == nil && len(a.held.Blocked()) > 0 && !h.cfg.Untrusted {
+			if enough != nil && a.err == nil && enough(name, a.tools) {
+				soon.Do(func() { time.AfterFunc(lateTime, hurry) })
+			}
+			if s != nil && a.err == nil && len(a.held.Blocked()) > 0 && !h.cfg.Untrusted {
 				// The list may be a kept one, from when the server differed.
 				if now, err := s.Now(ctx); err == nil && !tenon.SameTools(now, a.tools) {
 					a.tools = now

@@ -51,7 +51,7 @@ func (h transcriptsHandle) Export(ctx context.Context, w io.Writer, session stri
 	if err != nil {
 		return err
 	}
-	if err := h.registerSecrets(ctx); err != nil {
+	if err := h.registerForExport(ctx); err != nil {
 		return err
 	}
 	switch f {

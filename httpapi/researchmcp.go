@@ -211,16 +211,14 @@ func (c *call) chatListing() chatListing {
 }
 
 // notListed replaces the error about an unknown tool if the tool may be one of a server whose tools were not listed in
-// time. If server is empty, it may be one of any server.
-func (l chatListing) notListed(server string, err error) error {
+// time.
+func (l chatListing) notListed(err error) error {
 	if tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.missing)) {
-		if server == "" || server == name {
-			return tenon.Errorf(tenon.CodeUnreachable, "Tool not found: the tools of server '%s' are missing: %w", name,
-				l.missing[name])
-		}
+		return tenon.Errorf(tenon.CodeUnreachable, "Tool not found: the tools of server '%s' are missing: %w", name,
+			l.missing[name])
 	}
 	return err
 }
@@ -276,31 +274,27 @@ func (c *call) chatCallTool() error {
 			return serverNotFound(err)
 		}
 	}
-	// A server that hangs must not hold calls of others for good. Each call of another server still waits up to
-	// listTime for it.
-	l := c.chatListing()
-	if l.err != nil {
-		return l.err
-	}
 	if q.Server == "" {
+		// Only the lists of all servers say which one has the tool. A server that hangs delays this up to listTime.
+		l := c.chatListing()
+		if l.err != nil {
+			return l.err
+		}
 		var err error
 		if q.Server, err = onlyServer(l.tools, q.Tool); err != nil {
-			return l.notListed(q.Server, err)
+			return l.notListed(err)
 		}
-	}
-	name := ""
-	for _, t := range l.tools {
-		if t.Server == q.Server && (t.Remote == q.Tool || t.Name == q.Tool && name == "") {
-			name = t.Name
-		}
-	}
-	if name == "" {
-		return l.notListed(q.Server, tenon.Errorf(tenon.CodeNotFound, "Tool not found"))
 	}
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	run, err := c.beginCall(name, q.Arguments, nil)
+	ctx, cancel := context.WithTimeout(c.ctx(), listTime) // for the list of the server's tools
+	defer cancel()
+	run, err := c.h.Tools().Start(ctx, host.ToolCall{Name: q.Tool, Of: q.Server, Principal: c.caller.Principal,
+		Arguments: json.RawMessage(cmp.Or(string(q.Arguments), "{}")), Credentials: c.brought})
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return tenon.Errorf(tenon.CodeNotFound, "Tool not found: %w", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"bytes"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
@@ -55,12 +57,8 @@ func (c *call) sessions() error {
 		return err
 	}
 	f := host.SessionFilter{Principal: c.seen(), Prefix: c.req.URL.Query().Get("prefix"), Limit: limit + 1}
-	if cursor := c.req.URL.Query().Get("cursor"); cursor != "" {
-		s, err := c.sessionOf(cursor)
-		if err != nil {
-			return err
-		}
-		f.Before = s.ID
+	if err := c.afterSession(&f, c.req.URL.Query().Get("cursor")); err != nil {
+		return err
 	}
 	list, err := c.h.Sessions().List(c.ctx(), f)
 	if err != nil {
@@ -70,7 +68,25 @@ func (c *call) sessions() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, paged(rows, limit, func(s SessionRow) string { return s.ID }))
+	return c.answer(http.StatusOK, paged(rows, limit, func(s SessionRow) string {
+		return s.ID + "@" + strconv.FormatInt(max(s.Updated.UnixNano(), 0), 10) // an imported one may have no time
+	}))
+}
+
+// afterSession makes a list begin after a cursor: ID@NANOSECONDS, the last session of the page before and the time of its
+// last change. So a page follows although that session was used again or deleted. An id alone is accepted, too.
+func (c *call) afterSession(f *host.SessionFilter, cursor string) error {
+	id, at, ok := strings.Cut(cursor, "@")
+	if nanos, err := strconv.ParseInt(at, 10, 64); ok && err == nil && id != "" {
+		f.Before, f.BeforeAt = id, time.Unix(0, nanos)
+		return nil
+	}
+	if cursor == "" {
+		return nil
+	}
+	s, err := c.sessionOf(cursor)
+	f.Before = s.ID
+	return err
 }
 
 // sessionRows adds to each session whether it has an interrupted run.

@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -22,9 +23,14 @@ type Config struct {
 	// Dir is the folder of the cassette. Requests to models are in its folder model, requests
 	// to servers are in mcp/SERVER.
 	Dir string
-	// Redactor masks its secrets in recordings. If nil, only headers with credentials are
-	// masked.
+	// Redactor masks its secrets in recordings, and in requests and recordings before a [Player] compares them. If nil,
+	// only headers with credentials are masked.
 	Redactor *tenon.Redactor
+	// Secrets, if not nil, adds further secrets to Redactor. A [Player] calls it once, when a request matches no
+	// recording: a replay starts no servers, so their secrets may not have been read yet.
+	Secrets func()
+	// Logger, if not nil, receives a warning when a [Recorder] cannot write, or its folder is gone.
+	Logger *slog.Logger
 	// Resumed means that an earlier process used the cassette before this one, for example because a waiting run is
 	// resumed. A [Recorder] then continues the cassette instead of replacing it. A [Player] ignores unused recordings
 	// that precede the first used recording of each folder.

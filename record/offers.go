@@ -267,7 +267,11 @@ func (o *playingOffers) Complete(ctx context.Context, r mcp.CompletionRequest) (
 	if err != nil {
 		return none, tenon.Errorf(tenon.CodeInvalid, "replay: %w", err)
 	}
-	tape := o.completion(plain(o.p.redactor.Bytes(raw)))
+	var tape *serverTape
+	o.p.retried(func() bool {
+		tape = o.completion(plain(maskJSON(o.p.redactor, raw)))
+		return tape != nil
+	})
 	if tape == nil || tape.Response == nil {
 		return none, nil
 	}

@@ -30,6 +30,8 @@ type Player struct {
 	tapes    []*tape
 	servers  map[string]*serverTapes // by folder
 	bad      error                   // the first request without a matching recording
+	learn    func()                  // calls Config.Secrets once
+	forms    int                     // the size of the redactor when the recordings were masked last
 }
 
 // tape is the recording of one request to a model.
@@ -59,6 +61,10 @@ func NewPlayer(cfg Config) (*Player, error) {
 		servers: map[string]*serverTapes{}}
 	if p.redactor == nil {
 		p.redactor = new(tenon.Redactor)
+	}
+	p.learn = func() {}
+	if cfg.Secrets != nil {
+		p.learn = sync.OnceFunc(cfg.Secrets)
 	}
 	for _, folder := range slices.Sorted(maps.Keys(all)) {
 		for _, name := range all[folder] {
@@ -115,21 +121,54 @@ func decode(data []byte, x any) error {
 	return exactjson.DecodeOpen(flat.Bytes(), x)
 }
 
-// take returns the first unused recording that matches a request.
-func (p *Player) take(who string, request []byte) (*tape, error) {
-	got := normal(p.redactor.Bytes(request))
+// mask masks the known secrets in the recorded requests, because the recording process may not have known all of them.
+func (p *Player) mask() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var near nearest
-	for _, t := range p.tapes {
-		if t.used {
-			continue
-		}
-		if near.compare(t.name, t.norm, got) {
-			t.used = true
-			return t, nil
-		}
+	if p.forms == p.redactor.Size() {
+		return
 	}
+	p.forms = p.redactor.Size()
+	for _, t := range p.tapes {
+		t.norm = normal(maskJSON(p.redactor, t.Request))
+	}
+	for _, s := range p.servers {
+		s.mask(p.redactor)
+	}
+}
+
+// retried calls find, and calls it again with all secrets if it finds nothing.
+func (p *Player) retried(find func() bool) bool {
+	if find() {
+		return true
+	}
+	p.learn()
+	p.mask()
+	return find()
+}
+
+// take returns the first unused recording that matches a request.
+func (p *Player) take(who string, request []byte) (*tape, error) {
+	var found *tape
+	var near nearest
+	find := func() bool {
+		got := normal(maskJSON(p.redactor, request))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		near = nearest{}
+		for _, t := range p.tapes {
+			if !t.used && near.compare(t.name, t.norm, got) {
+				t.used, found = true, t
+				break
+			}
+		}
+		return found != nil
+	}
+	if p.retried(find) {
+		return found, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return nil, p.unexpected(who, len(p.tapes), near)
 }
 

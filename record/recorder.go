@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"maps"
 	"net/http"
 	"os"
@@ -25,6 +26,8 @@ type Recorder struct {
 	dir      string
 	redactor *tenon.Redactor
 	max      int64 // of bytes to write
+	log      *slog.Logger
+	folder   fs.FileInfo // dir, once the manifest is written
 
 	mu      sync.Mutex
 	last    map[string]int // the number of the last recording of each folder
@@ -42,7 +45,7 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 		cfg.Redactor = new(tenon.Redactor)
 	}
 	r := &Recorder{dir: cfg.Dir, redactor: cfg.Redactor, max: cmp.Or(cfg.MaxBytes, maxCassette),
-		last: map[string]int{}}
+		last: map[string]int{}, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
 	if err := checkFolders(cfg.Dir, modelFolder, serversFolder); err != nil {
 		return nil, err
 	}
@@ -81,7 +84,10 @@ func NewRecorder(cfg Config) (*Recorder, error) {
 	if err := os.MkdirAll(modelDir(cfg.Dir), 0o700); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
 	}
-	r.write(filepath.Join(cfg.Dir, manifestFile), manifest{Version: version})
+	r.put(filepath.Join(cfg.Dir, manifestFile), manifest{Version: version})
+	if r.folder, err = os.Stat(cfg.Dir); err != nil {
+		return nil, tenon.Errorf(tenon.CodeStore, "record: %w", err)
+	}
 	return r, r.Close()
 }
 
@@ -104,16 +110,24 @@ func isOurs(dir string, found map[string][]string) error {
 		"recordings; record into another folder, or remove them", dir, manifestFile, slices.Sorted(maps.Keys(found))[0])
 }
 
-// Close returns the first error of writing a recording. Such a cassette is incomplete. Recording
-// errors never fail a request.
+// Close returns the first error of writing a recording, or an error if the folder of the cassette is gone. Such a
+// cassette is incomplete. Recording errors never fail a request.
 func (r *Recorder) Close() error {
+	r.isGone()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// prepare creates the folder of a server.
+// prepare creates the folder of a server. A folder that is gone with its recordings is not made again, so that the next
+// recording reports it.
 func (r *Recorder) prepare(folder string) {
+	r.mu.Lock()
+	begun := r.last[folder] > 0
+	r.mu.Unlock()
+	if begun || r.isGone() {
+		return
+	}
 	err := checkFolders(r.dir, folder)
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(r.dir, folder), 0o700)
@@ -121,6 +135,27 @@ func (r *Recorder) prepare(folder string) {
 	if err != nil {
 		r.fault(err)
 	}
+}
+
+// isGone reports whether the folder of the cassette was removed or replaced since the recording began. Its recordings
+// are lost then, so this is the recorder's error.
+func (r *Recorder) isGone() bool {
+	st, err := os.Stat(r.dir)
+	if err == nil && os.SameFile(st, r.folder) {
+		_, err = os.Lstat(filepath.Join(r.dir, manifestFile)) // another folder may have got the number of the first
+	} else if err == nil {
+		err = fs.ErrNotExist
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		r.fail(removed(r.dir))
+		return true
+	}
+	return false
+}
+
+func removed(folder string) error {
+	return tenon.Errorf(tenon.CodeStore, "record: the folder %s was removed or replaced during the recording, so "+
+		"recordings are lost; record it again", folder)
 }
 
 // checkFolders refuses a folder of a cassette that is a link: in a folder that others made, it could lead the recorder
@@ -140,11 +175,18 @@ func checkFolders(dir string, folders ...string) error {
 	return nil
 }
 
-func (r *Recorder) fault(err error) {
+func (r *Recorder) fault(err error) { r.fail(tenon.Errorf(tenon.CodeStore, "record: %w", err)) }
+
+// fail keeps the first error for Close, and logs it at once, because a recording may go on for hours.
+func (r *Recorder) fail(err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = tenon.Errorf(tenon.CodeStore, "record: %w", err)
+	first := r.err == nil
+	if first {
+		r.err = err
+	}
+	r.mu.Unlock()
+	if first {
+		r.log.Warn(err.Error())
 	}
 }
 
@@ -152,16 +194,14 @@ func (r *Recorder) fault(err error) {
 // incomplete from now on.
 func (r *Recorder) fits(path string, size int) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.written += int64(size)
-	if r.written <= r.max {
-		return true
+	fits := r.written <= r.max
+	r.mu.Unlock()
+	if !fits {
+		r.fail(tenon.Errorf(tenon.CodeTooLarge, "record: the cassette in %s is incomplete: %s is the first exchange "+
+			"beyond the limit of %d bytes", r.dir, filepath.Base(path), r.max))
 	}
-	if r.err == nil {
-		r.err = tenon.Errorf(tenon.CodeTooLarge, "record: the cassette in %s is incomplete: %s is the first exchange "+
-			"beyond the limit of %d bytes", r.dir, filepath.Base(path), r.max)
-	}
-	return false
+	return fits
 }
 
 // begin writes the request to the next file of a folder. So the request is recorded even if the
@@ -175,21 +215,30 @@ func (r *Recorder) begin(folder string, x any) (path string) {
 	return path
 }
 
-// write writes a file atomically.
+// write writes a file atomically, unless the folder of the cassette is gone.
 func (r *Recorder) write(path string, x any) {
+	if !r.isGone() {
+		r.put(path, x)
+	}
+}
+
+func (r *Recorder) put(path string, x any) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	err := enc.Encode(x)
-	masked := r.redactor.Bytes(buf.Bytes())
+	masked := maskJSON(r.redactor, buf.Bytes())
 	if err == nil && !r.fits(path, len(masked)) {
 		return
 	}
 	if err == nil {
 		err = replace(path, masked)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.fail(removed(filepath.Dir(path)))
+	case err != nil:
 		r.fault(err)
 	}
 }

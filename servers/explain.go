@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"syscall"
 	"unicode"
@@ -66,7 +67,9 @@ func (s *Server) connectError(step string, err error) error {
 			if !strings.Contains(text, "check the URL") {
 				text += "; check that it runs, and the URL"
 			}
-		} else if !strings.Contains(text, "PATH") && !strings.Contains(text, "working directory") {
+		} else if errors.Is(err, exec.ErrNotFound) {
+			text += "; " + s.cfg.install() + ", or correct " + s.key("command")
+		} else if !strings.Contains(text, "working directory") {
 			text += "; check the command: " + short(s.target())
 		}
 	}

@@ -49,6 +49,24 @@ func (c Config) fetches() (program, pkg string) {
 	return program, strings.Join(FetchedPackages(program, rest), ", ")
 }
 
+// install tells a person how to obtain the command, which is not on this machine.
+func (c Config) install() string {
+	from := ""
+	switch program := programOf(c.Command); program {
+	case "npx", "npm", "node":
+		from = "Node.js (https://nodejs.org)"
+	case "uvx", "uv":
+		from = "uv (https://docs.astral.sh/uv)"
+	case "python", "python3", "pipx", "docker", "podman", "deno", "go", "cargo", "dotnet":
+		from = program
+	case "bun", "bunx":
+		from = "Bun (https://bun.sh)"
+	default:
+		return "install it"
+	}
+	return "install " + from
+}
+
 // after returns the arguments that follow the first of the given words, or nil if none of the words is in the
 // arguments before a "--".
 func after(args []string, words ...string) []string {

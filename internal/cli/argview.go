@@ -240,7 +240,7 @@ func argParts(raw json.RawMessage, room int) string {
 		parts = append(parts, part)
 	}
 	if more > 0 {
-		parts = append(parts, fmt.Sprintf("… %d more keys", more))
+		parts = append(parts, "… "+plural(more, "more key"))
 	}
 	return "{" + strings.Join(parts, ",") + "}"
 }

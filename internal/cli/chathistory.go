@@ -131,22 +131,51 @@ func mentionedFiles(text string) (list []string) {
 }
 
 // attachFiles adds the files that a question names, and prints the name of each. If there is no file of a name, nothing
-// is attached for it. It ends with ctx, also while a file is read.
+// is attached for it. It ends with ctx, also while a file system hangs.
 func (a *app) attachFiles(ctx context.Context, q *host.Question) error {
-	var files, notes []string
-	for _, path := range mentionedFiles(q.Text) {
+	names := mentionedFiles(q.Text)
+	if len(names) == 0 {
+		return nil
+	}
+	found, ok := within(ctx, &a.disk, 0, func() mentions { return findMentioned(names) })
+	if !ok {
+		return tenon.Errorf(tenon.CodeCancelled, "stopped while %s was looked for", strings.Join(names, ", "))
+	}
+	for _, text := range found.missing {
+		a.note("%s", text)
+	}
+	parts, err := readParts(ctx, found.files)
+	if err != nil {
+		return err
+	}
+	for _, text := range found.attached {
+		a.note("%s", text)
+	}
+	q.Files = append(q.Files, parts...)
+	return nil
+}
+
+// mentions are the files that a question names, and what is said about them: about each file once it is read, and about
+// names without a file.
+type mentions struct{ files, attached, missing []string }
+
+// findMentioned looks for the files of names. A name with a colon may be one of a server's resources.
+func findMentioned(names []string) (m mentions) {
+	for _, path := range names {
 		if _, ok := host.AddressPart(path); ok {
-			files, notes = append(files, path), append(notes, "attached "+safeLine(path))
+			m.files, m.attached = append(m.files, path), append(m.attached, "attached "+safeLine(path))
 			continue
 		}
+		say := func(format string, args ...any) { m.missing = append(m.missing, fmt.Sprintf(format, args...)) }
 		switch info, err := os.Stat(path); {
 		case err == nil && info.Mode().IsRegular():
-			files = append(files, path)
-			notes = append(notes, fmt.Sprintf("attached %s, %s", safeLine(path), plural(int(info.Size()), "byte")))
+			m.files = append(m.files, path)
+			m.attached = append(m.attached, fmt.Sprintf("attached %s, %s", safeLine(path),
+				plural(int(info.Size()), "byte")))
 		case err == nil && info.IsDir():
-			a.note("@%s is a folder, and is not attached; name a file in it", safeLine(path))
+			say("@%s is a folder, and is not attached; name a file in it", safeLine(path))
 		case err == nil:
-			a.note("@%s is a pipe or a device, and is not attached; name a file", safeLine(path))
+			say("@%s is a pipe or a device, and is not attached; name a file", safeLine(path))
 		case !strings.Contains(path, ":"):
 			dir, base := filepath.Split(path)
 			var names []string
@@ -157,18 +186,10 @@ func (a *app) attachFiles(ctx context.Context, q *host.Question) error {
 			if near := tenon.Nearest(base, names); near != "" {
 				meant = "; did you mean '@" + safeLine(dir+near) + "'?"
 			}
-			a.note("there is no file %s, and nothing is attached%s", safeLine(path), meant)
+			say("there is no file %s, and nothing is attached%s", safeLine(path), meant)
 		}
 	}
-	parts, err := readParts(ctx, files)
-	if err != nil {
-		return err
-	}
-	for _, text := range notes {
-		a.note("%s", text)
-	}
-	q.Files = append(q.Files, parts...)
-	return nil
+	return m
 }
 
 // readParts reads files as [host.FileParts] does. A file system that hangs, such as one of a network, cannot be
@@ -206,12 +227,16 @@ func fileWord(before string) (word, typed string, quoted, ok bool) {
 }
 
 // offeredFiles completes the name of a file. A name with blanks becomes quoted.
-func offeredFiles(before string, width int) (tui.Completion, bool) {
+func (a *app) offeredFiles(ctx context.Context, before string) (tui.Completion, bool) {
 	word, typed, quoted, ok := fileWord(before)
 	if !ok {
 		return tui.Completion{}, false
 	}
-	list := fileNames(typed)
+	width := a.width()
+	list, ok := within(ctx, &a.disk, tabWait, func() []string { return fileNames(typed) })
+	if !ok {
+		return tui.Completion{Note: "the folder of " + safeLine(word) + " does not answer"}, true
+	}
 	if len(list) == 0 {
 		return tui.Completion{}, false
 	}

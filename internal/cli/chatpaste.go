@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -19,6 +20,14 @@ var pictures = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 // maxDropped bounds the text that is searched for paths, in bytes.
 const maxDropped = 8 << 10
+
+// pasted is pastedImages for a program that draws the screen: text whose files do not answer stays as it is.
+func (a *app) pasted(text string) string {
+	if found, ok := within(context.Background(), &a.disk, pasteWait, func() string { return pastedImages(text) }); ok {
+		return found
+	}
+	return text
+}
 
 // pastedImages replaces a pasted text that consists of paths of pictures only by mentions of them.
 func pastedImages(text string) string {

@@ -90,7 +90,7 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 	pictures := &clips{a: a}
 	defer pictures.close()
 	t.p = tui.New(ctx, tui.Config{Backend: t, In: in, Out: out.real, Env: env, History: past.list, Kept: past.keep,
-		Mode: []string{modeAsk, modeAllow}, SetMode: t.setMode, CanEdit: a.canEdit, Pasted: pastedImages,
+		Mode: []string{modeAsk, modeAllow}, SetMode: t.setMode, CanEdit: a.canEdit, Pasted: a.pasted,
 		Picture: pictures.take,
 		Theme:   a.chatTheme(),
 		Anytime: []string{"/help", "/session", "/cost", "/copy", "/theme"},
@@ -363,7 +363,7 @@ func (t *talk) Steer(ctx context.Context, text string) error {
 
 // Complete implements [tui.Backend].
 func (t *talk) Complete(ctx context.Context, before string) tui.Completion {
-	if c, ok := offeredFiles(before, t.a.width()); ok {
+	if c, ok := t.a.offeredFiles(ctx, before); ok {
 		return c
 	}
 	line := before[strings.LastIndexByte(before, '\n')+1:]

@@ -363,7 +363,7 @@ func details(args json.RawMessage, r *tenon.Result) string {
 		lines = append(lines, strings.Split(r.Text(), "\n")...)
 	}
 	if n := len(lines); n > most {
-		lines = append(lines[:most:most], fmt.Sprintf("… %d more lines", n-most))
+		lines = append(lines[:most:most], "… "+plural(n-most, "more line"))
 	}
 	for i, l := range lines {
 		lines[i] = shorten(l, 400)

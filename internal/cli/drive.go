@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -209,7 +208,7 @@ func runError(r view.Report) error {
 func (a *app) summary(r view.Report) {
 	parts := []string{plural(r.Turns, "turn"), plural(len(r.ToolCalls), "tool call")}
 	if n := r.Usage.Input + r.Usage.Output; n > 0 {
-		parts = append(parts, strconv.Itoa(n)+" tokens")
+		parts = append(parts, plural(n, "token"))
 	}
 	if r.Cost != nil {
 		parts = append(parts, r.Cost.String())

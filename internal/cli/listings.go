@@ -33,15 +33,18 @@ type offerList[T any] struct {
 func (l offerList[T]) command(a *app) *cobra.Command {
 	s, connect, cmd := &adhoc{}, false, &l.cmd
 	cmd.Use, cmd.Args = "list [SERVER] [--url URL | -- COMMAND ARGS...]", args(0, 1, "")
-	cmd.Long += rememberedHelp + adhocHelp
+	cmd.Long += rememberedHelp + unlistedHelp + adhocHelp
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.withOffers(cmd, s, args, connect, func(ctx context.Context, h *host.Host, names []string) error {
 			k, err := l.known(h.Servers().Context().Known(), ctx, names...)
 			a.noteListed(k.Listed, connectRemedy)
+			if err == nil {
+				err = a.unlisted(len(k.Items), k.Problems, s)
+			}
 			if err != nil {
 				return err
 			}
-			return a.oneProblem(k.Problems, names, printList(a, k.Items, l.header, l.row))
+			return printList(a, k.Items, l.header, l.row)
 		})
 	}
 	s.flags(cmd)
@@ -70,13 +73,20 @@ func (a *app) withOffers(cmd *cobra.Command, s *adhoc, args []string, connect bo
 	return do(cmd.Context(), h, names)
 }
 
-// oneProblem reports servers that could not be asked. If a server was named, its problem is the verb's error.
-func (a *app) oneProblem(problems []host.Problem, names []string, err error) error {
-	if err == nil && len(problems) > 0 && len(names) == 1 {
-		return problems[0].Err
+// unlistedHelp is a part of the help of all lists of what servers offer: tools, prompts and resources.
+const unlistedHelp = "A server that cannot be asked is reported on stderr, and the others are listed: the status is 0. If\n" +
+	"that leaves nothing to list, the status is that of the server's error, such as 4. To check all servers,\n" +
+	"use tenon servers test.\n\n"
+
+// unlisted reports servers that could not be asked. If nothing is listed because of them, it returns the last problem as
+// an error.
+func (a *app) unlisted(listed int, problems []host.Problem, s *adhoc) error {
+	if last := len(problems) - 1; listed == 0 && last >= 0 {
+		a.problems(problems[:last])
+		return s.connectError(problems[last].Err)
 	}
 	a.problems(problems)
-	return err
+	return nil
 }
 
 // noteListed tells a person at a terminal the age of a list. The zero time means that the servers were asked.

@@ -3,11 +3,13 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/url"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -431,14 +433,19 @@ func (s *adhoc) authRemedy(text string) string {
 }
 
 // connectError adapts an error of the command line's server. A timeout names --connect-timeout instead of the
-// configuration key. A connection error is printed without a prefix, as other MCP tools print it.
+// configuration key, and the error of a missing program names the command line. A connection error is printed without a
+// prefix, as other MCP tools print it.
 func (s *adhoc) connectError(err error) error {
 	if s.given() && tenon.ErrorCode(err) == tenon.CodeTimeout {
 		text := strings.Replace(err.Error(), "servers."+s.name+".timeout", "--connect-timeout", 1)
 		err = &tenon.Error{Code: tenon.CodeTimeout, Message: text, Err: err}
 	}
-	if s.urlGiven && tenon.ErrorCode(err) == tenon.CodeAuth {
+	if s.given() && s.urlGiven && tenon.ErrorCode(err) == tenon.CodeAuth {
 		err = &tenon.Error{Code: tenon.CodeAuth, Message: s.authRemedy(err.Error()), Err: err}
+	}
+	if s.given() && errors.Is(err, exec.ErrNotFound) {
+		text := strings.Replace(err.Error(), "correct servers."+s.name+".command", "correct the command behind --", 1)
+		err = &tenon.Error{Code: tenon.ErrorCode(err), Message: text, Err: err}
 	}
 	if s.given() && strings.HasPrefix(err.Error(), "Failed to connect to MCP server") {
 		return plain{err}

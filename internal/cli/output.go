@@ -135,6 +135,7 @@ func (a *app) table(header []string, rows [][]string) error {
 		a.note("none")
 		return nil
 	}
+	header = slices.Clone(header)
 	a.fit(header, rows)
 	widths := widest(header, rows)
 	line := func(r []string) string {
@@ -171,14 +172,36 @@ func widest(header []string, rows [][]string) []int {
 	return widths
 }
 
+// leastColumn is the least width to which a column is shortened.
+const leastColumn = 8
+
+// fit shortens cells so that a row fits the width of the terminal: first the last column, down to twice leastColumn, then
+// the widest columns. The first column has the names and ids that a person copies, so it is shortened only if it takes
+// more than half of the width, or if nothing else is left to shorten. -o json and a pipe have the whole cells.
 func (a *app) fit(header []string, rows [][]string) {
-	used, last := 0, len(header)-1
-	for _, w := range widest(header, rows)[:last] {
-		used += w + 2
+	widths, last := widest(header, rows), len(header)-1
+	room := a.width() - 1 - 2*last
+	for _, w := range widths[:last] {
+		room -= w
 	}
-	room := max(a.width()-used-1, 16)
-	for _, r := range rows {
-		r[last] = shorten(r[last], room)
+	widths[last] = min(widths[last], max(room, 2*leastColumn))
+	for over := widths[last] - room; over > 0; over-- {
+		i := 0
+		for k := 1; k <= last && widths[0] <= a.width()/2; k++ {
+			if widths[k] > leastColumn && (i == 0 || widths[k] > widths[i]) {
+				i = k
+			}
+		}
+		if widths[i] <= leastColumn {
+			break
+		}
+		widths[i]--
+	}
+	for i, w := range widths {
+		header[i] = shorten(header[i], w)
+		for _, r := range rows {
+			r[i] = shorten(r[i], w)
+		}
 	}
 }
 

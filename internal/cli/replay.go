@@ -23,7 +23,8 @@ func newRunsReplay(a *app) *cobra.Command {
 					return err
 				}
 				if r.Same || a.isJSON() {
-					err = a.did(r, "%s: %d events, %d commands: the same", r.Run, r.Events, r.Commands)
+					err = a.did(r, "%s: %s, %s: the same", r.Run, plural(r.Events, "event"),
+						plural(r.Commands, "command"))
 				}
 				if err != nil || r.Same {
 					return err

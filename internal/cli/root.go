@@ -72,6 +72,7 @@ type app struct {
 	onScreen    atomic.Bool                     // the full-screen program of chat is reading the terminal
 	lent        atomic.Int32                    // chat on the screen: the terminal is temporarily used for plain lines
 	declined    []string                        // servers whose changed tools a person has not accepted
+	disk        slowDisk                        // chat: looks at files that may not answer
 
 	inTTY, outTTY, errTTY bool
 	columns               int // width of the terminal; 0 means that the terminal is asked

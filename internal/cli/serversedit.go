@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ func (s *scope) flag(cmd *cobra.Command, def string) {
 // serverEntry holds the flags of servers add.
 type serverEntry struct {
 	scope              scope
-	transport          string
+	url, transport     string
 	env, headers       []string
 	cwd, envFile       string
 	bearer, clientID   string
@@ -91,6 +92,7 @@ func newServersAdd(a *app) *cobra.Command {
 	cmd.SetFlagErrorFunc(a.commandFlag)
 	f := cmd.Flags()
 	e.scope.flag(cmd, " (default project)")
+	f.StringVar(&e.url, "url", "", "`URL` of the server, the same as the argument URL")
 	f.VarP(&enum{&e.transport, append([]string{servers.TransportStdio}, config.URLTransports()...)}, "transport", "t",
 		"`TRANSPORT`: stdio, http, sse, websocket, jsonrpc, auto (default: by what follows)")
 	f.StringArrayVarP(&e.env, "env", "e", nil, "variable `NAME=VALUE` of the server's process; may be repeated")
@@ -142,6 +144,13 @@ func withDashes(line []string, name, command string) []string {
 func (e *serverEntry) entry(cmd *cobra.Command, args []string) (config.Entry, error) {
 	target := args[1:]
 	dash := cmd.ArgsLenAtDash()
+	byFlag := cmd.Flags().Changed("url")
+	if byFlag {
+		if len(target) > 0 {
+			return nil, usage(cmd, "--url is given, and '%s': a server has a URL or a command", target[0])
+		}
+		target = []string{e.url}
+	}
 	switch {
 	case len(target) == 0 || strings.TrimSpace(target[0]) == "":
 		return nil, usage(cmd, "a URL is missing, or a command behind --")
@@ -150,6 +159,9 @@ func (e *serverEntry) entry(cmd *cobra.Command, args []string) (config.Entry, er
 	}
 	remote := dash < 0 && strings.Contains(target[0], "://")
 	switch {
+	case byFlag && !remote:
+		return nil, usage(cmd, "'%s' is not a URL: it must begin with https:// or http://, or with wss:// or ws://",
+			target[0])
 	case dash < 0 && !remote && isAddress(target[0]):
 		return nil, usage(cmd, "'%s' is not a URL: it must begin with https:// or http://; a command follows --",
 			target[0])
@@ -291,8 +303,24 @@ func (a *app) addServer(ctx context.Context, e serverEntry, changes ...config.Ch
 			return err
 		}
 	}
+	if program := missingProgram(cfg.Servers[name]); program != "" {
+		a.note("'%s' is not found in PATH, so the server cannot start yet: install it, or correct %s.command in %s",
+			program, path, p.Written)
+	}
 	return a.did(map[string]any{"file": p.Written, "server": name}, "Added '%s' to %s; try: tenon servers test %s",
 		name, p.Written, name)
+}
+
+// missingProgram returns the program of an entry if it is a plain name that PATH does not have. A path depends on the
+// server's folder, and PATH may be one of its variables.
+func missingProgram(c servers.Config) string {
+	if _, own := c.Env["PATH"]; own || c.EnvFile != "" || c.Command == "" || strings.ContainsAny(c.Command, `/\$`) {
+		return ""
+	}
+	if _, err := exec.LookPath(c.Command); err != nil {
+		return c.Command
+	}
+	return ""
 }
 
 func newServersAddJSON(a *app) *cobra.Command {

@@ -66,7 +66,7 @@ func newToolsList(a *app) *cobra.Command {
 			"are none. --server lists only the tools of one server, under the names that they have without the\n" +
 			"other servers, and starts only that server.\n\n" +
 			"Servers that were listed before are not started: --connect asks them again. One that was never listed\n" +
-			"is waited for up to three seconds at a terminal, and else up to its limit.\n\n" +
+			"is waited for up to three seconds at a terminal, and else up to its limit.\n\n" + unlistedHelp +
 			"--out writes the tools as an Arrow table with one row for each tool, for tenon tables, tools call\n" +
 			"--table and KNIME. The table names servers and secrets, and holds neither passwords nor variables.\n" +
 			"--table lists the tools of such a table and contacts no server.\n\n" +
@@ -326,7 +326,7 @@ func (a *app) openTools(ctx context.Context, o opening) (h *host.Host, snapshot 
 		if o.withheld && len(snapshot.Withheld()) > 0 {
 			a.problems(problems)
 		} else {
-			err = a.noTools(snapshot, problems, o.adhoc)
+			err = a.unlisted(len(snapshot.Tools()), problems, o.adhoc)
 		}
 	}
 	if err != nil {
@@ -342,17 +342,7 @@ func (a *app) tools(ctx context.Context, h *host.Host, s *adhoc, names ...string
 	if err != nil {
 		return nil, err
 	}
-	return snapshot, a.noTools(snapshot, problems, s)
-}
-
-// noTools prints the problems. If there are no tools because of them, it returns the last problem as an error.
-func (a *app) noTools(snapshot *catalog.Snapshot, problems []host.Problem, s *adhoc) error {
-	if len(snapshot.Tools()) == 0 && len(problems) > 0 {
-		a.problems(problems[:len(problems)-1])
-		return s.connectError(problems[len(problems)-1].Err)
-	}
-	a.problems(problems)
-	return nil
+	return snapshot, a.unlisted(len(snapshot.Tools()), problems, s)
 }
 
 // kind returns one word for the hints of a server about a tool.

@@ -125,9 +125,15 @@ func projectName(p trust.Project, cfg *config.Config) string {
 func trustList(v verdict, width int) []string {
 	if v.Record != nil {
 		d, texts := v.Diff, textLines(v, width)
-		d.Changed, d.New = linkTexts(v.Project.Dir, d.Changed), linkTexts(v.Project.Dir, d.New)
+		writes := append(selfWritten(v, d.Changed), selfWritten(v, d.New)...)
+		d.Changed, d.New = fileTexts(v.Project, d.Changed), fileTexts(v.Project, d.New)
 		v.Diff = d
-		return append(trustDiff(v.Diff, width), texts...)
+		lines := trustDiff(v.Diff, width)
+		if len(writes) > 0 {
+			lines = append(lines, wrapHard("  If a command writes "+shownLine(strings.Join(writes, ", "))+" itself, each "+
+				"start ends the trust: have it write to a folder outside of the project.", width)...)
+		}
+		return append(lines, texts...)
 	}
 	lines := itemLines(v.Items, "", width)
 	names := make([]string, 0, len(v.Project.Files))
@@ -247,11 +253,25 @@ func linkText(dir, name string) string {
 	return name + ", a link to " + real
 }
 
-// linkTexts returns the names of files with the targets of their links.
-func linkTexts(dir string, names []string) []string {
+// fileTexts returns the names of files with the targets of their links, and with the entries to which they belong.
+func fileTexts(p trust.Project, names []string) []string {
 	list := make([]string, 0, len(names))
 	for _, name := range names {
-		list = append(list, linkText(dir, name))
+		text := linkText(p.Dir, name)
+		if why := p.Files[name].Why; why != "" {
+			text += "  (of " + why + ")"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// selfWritten returns those of some files that commands may write themselves.
+func selfWritten(v verdict, names []string) (list []string) {
+	for _, name := range names {
+		if f := v.Project.Files[name]; v.cfg != nil && v.cfg.MayWrite(f.Why, name) {
+			list = append(list, name)
+		}
 	}
 	return list
 }

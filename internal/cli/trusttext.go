@@ -117,7 +117,7 @@ func textLines(v verdict, width int) (lines []string) {
 			lines = append(lines, wrapHard("  "+shownLine(bounded(line, shownLength)), width)...)
 		}
 		if rest := len(changes) - room; rest > 0 {
-			lines = append(lines, fmt.Sprintf("  … and %d more lines, which are not shown; read the file", rest))
+			lines = append(lines, fmt.Sprintf("  … and %s, not shown; read the file", plural(rest, "more line")))
 		}
 		left -= len(changes)
 	}
@@ -133,7 +133,7 @@ func bounded(s string, most int) string {
 		return s
 	}
 	r := []rune(s)
-	return fmt.Sprintf("%s … (%d more characters)", string(r[:most]), len(r)-most)
+	return fmt.Sprintf("%s … (%s)", string(r[:most]), plural(len(r)-most, "more character"))
 }
 
 // maxCells bounds the work of a comparison of lines.

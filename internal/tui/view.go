@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -194,11 +195,27 @@ func (m *model) label() string {
 // spinner contains the frames of the spinner.
 var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
+// plural returns a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// them returns the pronoun for a number of things.
+func them(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
+}
+
 // working returns the line that is shown while a run is in progress.
 func (m *model) working(width int) string {
 	parts := []string{fmt.Sprintf("%d s", int(m.c.Now().Sub(m.began)/time.Second))}
 	if m.letters > 0 {
-		parts = append(parts, fmt.Sprintf("about %d tokens", (m.letters+3)/4))
+		parts = append(parts, "about "+plural((m.letters+3)/4, "token"))
 	}
 	what := "working"
 	switch {
@@ -236,7 +253,7 @@ func (m *model) panel(width int) (lines []string) {
 		args = m.form.show(width-2, room, bar)
 	}
 	if m.hidden = max(len(args)-room, 0); m.hidden > 0 && m.mode == modeTalk {
-		args = append(args[:room:room], bar+dim+shorten(fmt.Sprintf("… %d more lines; y shows them first", m.hidden),
+		args = append(args[:room:room], bar+dim+shorten("… "+plural(m.hidden, "more line")+"; y shows "+them(m.hidden)+" first",
 			width-2)+reset)
 	}
 	lines = append(lines, args...)

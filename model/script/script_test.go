@@ -282,7 +282,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%s: %v, %v", question, resp, err)
 		}
 		resp, _, err = ask(m, &tenon.Request{Messages: append(msgs, tenon.UserMessage(question))})
-		if err != nil || len(resp.Message.Calls()) != 0 {
+		if err != nil || len(resp.Message.Calls()) != 0 || !strings.Contains(resp.Message.Text(), "demo server, which did not start") {
 			t.Errorf("%s, without tools: %v, %v", question, resp, err)
 		}
 	}

@@ -70,11 +70,14 @@ func (s *Store) Session(ctx context.Context, id string) (tenon.Session, error) {
 func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Session, error) {
 	var c conditions
 	if f.Before != "" {
-		last, err := s.Session(ctx, f.Before)
-		if err != nil {
-			return nil, err
+		if f.BeforeAt.IsZero() {
+			last, err := s.Session(ctx, f.Before)
+			if err != nil {
+				return nil, err
+			}
+			f.BeforeAt = last.Updated
 		}
-		c.add("(updated, id) < (?, ?)", forms.Nanos(last.Updated), last.ID)
+		c.add("(updated, id) < (?, ?)", forms.Nanos(f.BeforeAt), f.Before)
 	}
 	if f.Principal != "" {
 		c.add("principal = ?", string(f.Principal))

@@ -65,11 +65,14 @@ func (s *Store) Sessions(ctx context.Context, f store.SessionFilter) ([]tenon.Se
 	var args []any
 	add := func(cond string, arg ...any) { where, args = append(where, cond), append(args, arg...) }
 	if f.Before != "" {
-		last, err := s.Session(ctx, f.Before)
-		if err != nil {
-			return nil, err
+		if f.BeforeAt.IsZero() {
+			last, err := s.Session(ctx, f.Before)
+			if err != nil {
+				return nil, err
+			}
+			f.BeforeAt = last.Updated
 		}
-		add("(updated, id) < (?, ?)", forms.Nanos(last.Updated), last.ID)
+		add("(updated, id) < (?, ?)", forms.Nanos(f.BeforeAt), f.Before)
 	}
 	if f.Principal != "" {
 		add("principal = ?", string(f.Principal))

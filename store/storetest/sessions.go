@@ -92,6 +92,8 @@ func testSessionList(t *testing.T, open func() store.Store) {
 		"prefix":    {store.SessionFilter{Prefix: "s_"}, "s_d s_c s_b s_a"},
 		"unused":    {store.SessionFilter{UpdatedBefore: at(2)}, "s_b s_a"},
 		"all of it": {store.SessionFilter{UpdatedBefore: at(9), Principal: "anna", Before: "t_e"}, "s_c s_a"},
+		"deleted":   {store.SessionFilter{Before: "s_dd", BeforeAt: at(4)}, "s_d s_c s_b s_a"},
+		"changed":   {store.SessionFilter{Before: "t_e", BeforeAt: at(2)}, "s_d s_c s_b s_a"},
 		"ended":     {store.SessionFilter{Ended: true}, "t_e s_d s_c s_a"},
 		"nobody":    {store.SessionFilter{Principal: "o'x"}, ""},
 	} {

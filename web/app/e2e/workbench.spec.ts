@@ -207,7 +207,7 @@ test("a server is logged in to with OAuth", async ({ chrome }) => {
   await expect(card.getByRole("link", { name: /sign in/i })).toHaveAttribute("href", signIn.url());
   await signIn.getByRole("link", { name: "Agree" }).click();
   await expect(signIn.getByText(/close this/i)).toBeVisible();
-  await expect(card.getByText("1 tools")).toBeVisible();
+  await expect(card.getByText("1 tool", { exact: true })).toBeVisible();
   await expect(card.getByText("ready")).toBeVisible();
   await expect(card.getByRole("link", { name: /sign in/i })).toHaveCount(0);
   await page.goto(`${p.url}/tools/secret_tool`);

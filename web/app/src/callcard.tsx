@@ -6,7 +6,7 @@ import { Arguments } from "./judged";
 import { FileRow, Whole, mostDrawn, sizeOf } from "./files";
 import { type Call, type Progress, progressText } from "./fold";
 import type { Content, ToolResult } from "./types";
-import { Badge, Button, Json, LongText, State, To, cx, millis, path, visible } from "./ui";
+import { Badge, Button, Json, LongText, State, To, cx, millis, path, plural, visible } from "./ui";
 
 export const CallCard = memo(function CallCard({ call, run, open: opened }: { call: Call; run: string; open?: boolean }) {
   const [open, setOpen] = useState(opened ?? false);
@@ -178,7 +178,7 @@ function Table({ rows }: { rows: Record<string, unknown>[] }) {
           ))}
         </tbody>
       </table>
-      {rows.length > n && <Button tone="quiet" onClick={() => setN(n + 200)}>{rows.length - n} more rows</Button>}
+      {rows.length > n && <Button tone="quiet" onClick={() => setN(n + 200)}>{plural(rows.length - n, "more row")}</Button>}
     </div>
   );
 }

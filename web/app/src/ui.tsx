@@ -104,6 +104,9 @@ export function count(n: number | undefined): string {
   return n < 10_000 ? String(n) : n < 1_000_000 ? `${(n / 1000).toFixed(n < 100_000 ? 1 : 0)}k` : `${(n / 1e6).toFixed(1)}M`;
 }
 
+/** A number with its noun, which gets an s for all numbers but 1. */
+export const plural = (n: number, noun: string) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+
 export const bytes = (n: number) => (n < 1024 ? `${n} B` : n < 1 << 20 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / (1 << 20)).toFixed(1)} MiB`);
 
 /** 1234567 as 1,234,567. */

@@ -21,7 +21,7 @@ export function shares(tools: Pick<Tool, "server" | "tokens">[], most = 5): Shar
   const list = [...by.values()].toSorted((a, b) => b.tokens - a.tokens || a.server.localeCompare(b.server));
   if (list.length <= most + 1) return list;
   const rest = list.slice(most);
-  return [...list.slice(0, most), { server: `${rest.length} more servers`, tools: rest.reduce((n, s) => n + s.tools, 0), tokens: rest.reduce((n, s) => n + s.tokens, 0) }];
+  return [...list.slice(0, most), { server: rest.length === 1 ? "1 more server" : `${rest.length} more servers`, tools: rest.reduce((n, s) => n + s.tools, 0), tokens: rest.reduce((n, s) => n + s.tokens, 0) }];
 }
 
 /** The end of a scale that has room for a total, and its marks: 1, 2 or 5 times a power of ten. */

@@ -1,7 +1,7 @@
 // A bar of what the definitions of tools take of each request, with a scale; from 50,000 tokens on, what to do about it.
 
 import type { Tool } from "./types";
-import { count, cx, visible } from "./ui";
+import { count, cx, plural, visible } from "./ui";
 import { heavy, scale, shares } from "./weight";
 
 const colours = ["bg-accent", "bg-violet", "bg-ok", "bg-warn", "bg-bad", "bg-dim"];
@@ -13,15 +13,15 @@ export function WeightBar({ tools }: { tools: Tool[] }) {
   const { end, marks } = scale(total);
   return (
     <div className="px-1">
-      <div role="img" aria-label={`${count(total)} tokens: ${list.map((s) => `${s.server} ${count(s.tokens)}`).join(", ")}`} className="relative mt-0.5">
+      <div role="img" aria-label={`${plural(total, "token")}: ${list.map((s) => `${s.server} ${count(s.tokens)}`).join(", ")}`} className="relative mt-0.5">
         <div className="flex h-2 overflow-hidden rounded bg-sunk">
-          {list.map((s, i) => <span key={s.server} title={`${visible(s.server)}: ${s.tools} tools, ${count(s.tokens)} tokens`} className={colours[i]} style={{ width: `${(100 * s.tokens) / end}%` }} />)}
+          {list.map((s, i) => <span key={s.server} title={`${visible(s.server)}: ${plural(s.tools, "tool")}, ${plural(s.tokens, "token")}`} className={colours[i]} style={{ width: `${(100 * s.tokens) / end}%` }} />)}
         </div>
         <div aria-hidden className="flex justify-between text-xs text-dim">{marks.map((m) => <span key={m}>{count(m)}</span>)}</div>
       </div>
       <details className="text-xs text-dim">
         <summary>by server</summary>
-        <ul aria-label="Weights">{list.map((s, i) => <li key={s.server} className="flex items-center gap-1.5"><span aria-hidden className={cx("size-2 shrink-0 rounded-sm", colours[i])} /><span className="min-w-0 truncate">{visible(s.server)}</span><span className="ml-auto shrink-0">{count(s.tokens)} tokens in {s.tools} tools</span></li>)}</ul>
+        <ul aria-label="Weights">{list.map((s, i) => <li key={s.server} className="flex items-center gap-1.5"><span aria-hidden className={cx("size-2 shrink-0 rounded-sm", colours[i])} /><span className="min-w-0 truncate">{visible(s.server)}</span><span className="ml-auto shrink-0">{plural(s.tokens, "token")} in {s.tools} {s.tools === 1 ? "tool" : "tools"}</span></li>)}</ul>
       </details>
       {total >= heavy && (
         <p role="alert" className="mt-1 rounded bg-warn-ground px-2 py-1 text-xs text-warn">

@@ -17,7 +17,7 @@ import { follower, useRun } from "../run";
 import { go, usePlace } from "../router";
 import type { Replay, RunEvent, Workflow } from "../types";
 import { RunTables } from "./tables";
-import { Ago, Button, ErrorBox, Json, Panel, State, To, count, cx, dollars, millis, path, visible } from "../ui";
+import { Ago, Button, ErrorBox, Json, Panel, State, To, count, cx, dollars, millis, path, plural, visible } from "../ui";
 import { Waterfall } from "../waterfall";
 
 export default function RunPage({ id }: { id: string }) {
@@ -68,7 +68,7 @@ export default function RunPage({ id }: { id: string }) {
       {error !== undefined && <ErrorBox error={error} />}
       {replayed && (
         <p role="status" aria-label="Replay" className={cx("rounded-md px-3 py-2 text-sm break-words", replayed.same ? "bg-ok-ground text-ok" : "bg-bad-ground text-bad")}>
-          {replayed.same ? `Replayed: ${replayed.events} events and ${replayed.commands} commands give the same run. Nothing was carried out.` : `Replayed: the run is not what its journal says. ${visible(replayed.mismatch ?? "")}`}
+          {replayed.same ? `Replayed: ${plural(replayed.events, "event")} and ${plural(replayed.commands, "command")} give the same run. Nothing was carried out.` : `Replayed: the run is not what its journal says. ${visible(replayed.mismatch ?? "")}`}
         </p>
       )}
       {followed.link === "lost" && <p role="status" className="text-sm text-warn">Not up to date since <Ago time={followed.since} />; it is tried again.</p>}

@@ -8,7 +8,7 @@ import { Frames } from "../frames";
 import { AddServer, RemoveServer } from "../serveredit";
 import { invalidate, useMe, useServers } from "../data";
 import type { Check, LogLine, ServerStatus, Stat, Unoffered } from "../types";
-import { Ago, Badge, Button, Dialog, Empty, ErrorBox, Json, Phases, State, To, count, cx, millis, path, visible } from "../ui";
+import { Ago, Badge, Button, Dialog, Empty, ErrorBox, Json, Phases, State, To, count, cx, millis, path, plural, visible } from "../ui";
 
 export default function Servers({ name }: { name: string }) {
   const list = useServers();
@@ -84,7 +84,7 @@ function Card({ server: s, whole, stat }: { server: ServerStatus; whole: boolean
       <div className="flex flex-1 flex-col gap-1.5 px-3 py-2 text-sm">
         <p className="truncate font-mono text-xs text-dim" title={visible(s.target)}>{visible(s.target)}</p>
         <p className="text-xs text-dim">
-          {s.tools >= 0 ? <To to={`/tools?server=${encodeURIComponent(s.name)}`}>{s.tools} tools</To> : "tools not asked for yet"}
+          {s.tools >= 0 ? <To to={`/tools?server=${encodeURIComponent(s.name)}`}>{plural(s.tools, "tool")}</To> : "tools not asked for yet"}
           {s.server && ` · ${visible(s.server)}`}
           {` · ${s.state === "ready" ? "connected" : "tried"} ${s.starts} ${s.starts === 1 ? "time" : "times"}`}{s.restarts > 0 && `, ${s.restarts} after a loss`}
         </p>

@@ -17,7 +17,7 @@ import { usePlace } from "../router";
 import { initial, problems as problemsOf, shapeOf } from "../schema";
 import { NewTool, ToolEditor } from "../tooledit";
 import type { Run, ToolDetail } from "../types";
-import { Badge, Button, Copy, Empty, ErrorBox, Json, LongText, Panel, State, To, count, cx, field, path, visible } from "../ui";
+import { Badge, Button, Copy, Empty, ErrorBox, Json, LongText, Panel, State, To, cx, field, path, plural, visible } from "../ui";
 import { WeightBar } from "../weightbar";
 
 export default function Tools({ name }: { name: string }) {
@@ -64,7 +64,7 @@ function List({ current }: { current: string }) {
           <option value="">all servers</option>
           {servers.map((s) => <option key={s} value={s}>{visible(s)}</option>)}
         </select>
-        <p className="px-1 text-xs text-dim" role="status">{found.isPending ? "Asking the servers…" : `${items.length} tools, about ${count(total)} tokens of definitions`}</p>
+        <p className="px-1 text-xs text-dim" role="status">{found.isPending ? "Asking the servers…" : `${plural(items.length, "tool")}, about ${plural(total, "token")} of definitions`}</p>
         {found.data && <WeightBar tools={items} />}
         <p className="px-1 text-xs md:hidden"><To to="/tools?lint">as models take all tools</To></p>
         {(found.data?.problems ?? []).map((p, i) => <p key={i} className="line-clamp-3 px-1 text-xs break-words text-warn" title={visible(p.message)}>{visible(p.message)}</p>)}
@@ -81,7 +81,7 @@ function List({ current }: { current: string }) {
                   <span className="flex items-center gap-2"><span className="truncate font-mono text-xs font-medium text-ink">{visible(t.name)}</span><span className="ml-auto shrink-0 text-xs text-dim">{visible(t.server)}</span></span>
                   <span className="flex items-center gap-2">
                     <span className="min-w-0 flex-1 truncate text-xs text-dim">{visible(t.description ?? "")}</span>
-                    <svg width="40" height="6" role="img" aria-label={`${t.tokens ?? 0} tokens`}><title>{`${t.tokens ?? 0} tokens`}</title><rect width="40" height="6" rx="3" className="fill-sunk" /><rect width={(40 * (t.tokens ?? 0)) / most} height="6" rx="3" className={(t.tokens ?? 0) > 1000 ? "fill-warn" : "fill-accent"} /></svg>
+                    <svg width="40" height="6" role="img" aria-label={plural(t.tokens ?? 0, "token")}><title>{plural(t.tokens ?? 0, "token")}</title><rect width="40" height="6" rx="3" className="fill-sunk" /><rect width={(40 * (t.tokens ?? 0)) / most} height="6" rx="3" className={(t.tokens ?? 0) > 1000 ? "fill-warn" : "fill-accent"} /></svg>
                   </span>
                 </To>
               </li>
@@ -105,7 +105,7 @@ function Detail({ name }: { name: string }) {
         <h2 className="font-mono text-lg font-semibold break-all">{visible(t.name || t.remote_name)}</h2>
         <Risk tool={t} />
         {!t.offered && <Badge tone="bad">withheld</Badge>}
-        <span className="ml-auto text-xs text-dim">{t.tokens ?? 0} tokens</span>
+        <span className="ml-auto text-xs text-dim">{plural(t.tokens ?? 0, "token")}</span>
       </header>
       <p className="text-xs text-dim">tool <span className="font-mono">{visible(t.remote_name)}</span> of server <To to={path("servers", t.server)}>{visible(t.server)}</To></p>
       {t.reason && <p role="alert" className="rounded bg-bad-ground px-3 py-2 text-sm text-bad">{visible(t.reason)}</p>}

@@ -13,7 +13,7 @@ import { useRun } from "../run";
 import { go, usePlace } from "../router";
 import { initial, problems as problemsOf } from "../schema";
 import type { Run, RunTable, TableFile, Workflow } from "../types";
-import { Ago, Badge, Button, Empty, ErrorBox, Labelled, Panel, State, To, cx, field, path, visible } from "../ui";
+import { Ago, Badge, Button, Empty, ErrorBox, Labelled, Panel, State, To, cx, field, path, plural, visible } from "../ui";
 import { RunTables } from "./tables";
 
 const FlowEdit = lazy(() => import("../flowedit"));
@@ -191,7 +191,7 @@ function TableChoice({ port, error, onChange }: { port: Workflow["inputs"][numbe
           <select id={id} className={`${field} w-auto! max-w-full`} value={at} onChange={(e) => pick(e.target.value)}>
             <option value="">choose…</option>
             {(files.data?.items ?? []).map((f, i) => <option key={f.id} value={`file ${i}`}>{visible(f.name)}</option>)}
-            {(made.data ?? []).map((m, i) => <option key={`${m.run.id} ${i}`} value={`made ${i}`}>{visible(`${m.t.name} of ${m.run.title}, ${m.t.rows} rows`)}</option>)}
+            {(made.data ?? []).map((m, i) => <option key={`${m.run.id} ${i}`} value={`made ${i}`}>{visible(`${m.t.name} of ${m.run.title}, ${plural(m.t.rows, "row")}`)}</option>)}
           </select>
           <label className="text-sm">or a file <input type="file" accept=".arrow,.arrows,.tooltable" aria-label={`File for ${visible(port.name)}`} className="max-w-full text-xs"
             onChange={(e) => { const f = e.target.files?.[0]; setFile(f); setAt(""); onChange(f && { file: f }); }} key={file ? "own" : "none"} /></label>

@@ -1,0 +1,71 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
+)
+
+// mute is a toolset that does not list its tools before the caller gives up.
+type mute struct{ tenon.Toolset }
+
+func (mute) Tools(ctx context.Context) ([]tenon.Tool, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// quickTool is a toolset with one tool.
+type quickTool struct{ name string }
+
+func (p quickTool) Tools(context.Context) ([]tenon.Tool, error) {
+	return []tenon.Tool{{Remote: p.name, Input: json.RawMessage(`{"type":"object"}`)}}, nil
+}
+
+func (p quickTool) Call(context.Context, tenon.Call) (*tenon.Result, error) {
+	return &tenon.Result{Content: []tenon.Content{tenon.Text(p.name + " was called")}}, nil
+}
+
+// TestCallDoesNotWait checks that a call of a tool does not wait for servers that hang, by each name that the tool has,
+// and that a call of an unknown tool waits as long as its context allows.
+func TestCallDoesNotWait(t *testing.T) {
+	sets := map[string]tenon.Toolset{"quick": quickTool{"look"}, "other": quickTool{"say"}}
+	for _, name := range strings.Fields("s1 s2 s3 s4 s5 s6 s7 s8") {
+		sets[name] = mute{}
+	}
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: host.DemoModel, Toolsets: sets,
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	for name, c := range map[string]host.ToolCall{
+		"exposed name":                {Name: "look"},
+		"server and name":             {Name: "quick.look"},
+		"a name of a server":          {Name: "look", Of: "quick"},
+		"an exposed name of a server": {Name: "say", Of: "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run, err := h.Tools().Start(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := host.FollowCall(t.Context(), h.Runs(), run.ID, 0, func(tenon.Event) {})
+			if err != nil || !strings.HasSuffix(r.Text(), "was called") {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.Tools().Start(ctx, host.ToolCall{Name: "nowhere"}); err == nil {
+		t.Error("an unknown tool was called")
+	}
+	if _, err := h.Tools().Start(t.Context(), host.ToolCall{Name: "say", Of: "quick", Server: "quick"}); tenon.ErrorCode(err) != tenon.CodeNotFound {
+		t.Errorf("a tool of another server: %v", err)
+	}
+}
