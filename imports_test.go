@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"internal/exactjson":   {"internal/rawjson"},
 	"internal/jsonschema":  {},
 	"internal/spread":      {},
+	"internal/capacity":    {},
 	"internal/patience":    {},
 	"internal/garbage":     {},
 	"internal/outbound":    {},

@@ -33,8 +33,11 @@ type scheduled struct {
 	last    string    // the run that was started last, "" if it is not known
 }
 
-// keepSchedules starts the runs of the configured schedules until ctx ends.
+// keepSchedules starts the runs of the configured schedules until ctx ends, unless the cluster does that.
 func (h *Host) keepSchedules(ctx context.Context) {
+	if h.clusterKeepsSchedules(ctx) {
+		return
+	}
 	var list []*scheduled
 	for _, name := range slices.Sorted(maps.Keys(h.config.Schedules)) {
 		c := h.config.Schedules[name].WithDefaults()

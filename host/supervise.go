@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
 )
@@ -49,11 +51,25 @@ func (h serviceHandle) Supervise(ctx context.Context) {
 			h.log.Warn("the search for runs that no process works on failed", "error", err)
 		}
 		select {
-		case <-time.After(superviseEvery):
+		case <-time.After(s.pause()):
 		case <-s.freed:
 		case <-ctx.Done():
 		}
 	}
+}
+
+// fewReplicas is the number of replicas that all search for runs at the interval superviseEvery.
+const fewReplicas = 4
+
+// pause returns the time until the next search. All replicas together search at about the same rate, however many they
+// are. A random part keeps them from searching at the same time.
+func (s *supervisor) pause() time.Duration {
+	f, ok := s.h.store.Store.(store.Fleet)
+	if !ok || f.Size() <= fewReplicas {
+		return superviseEvery
+	}
+	every := superviseEvery * time.Duration(f.Size()) / fewReplicas
+	return every/2 + rand.N(every)
 }
 
 // ServeClaim is the claim of the process that serves a store and resumes its runs.
@@ -106,7 +122,7 @@ func (s *supervisor) look(ctx context.Context) error {
 	}
 	if now := s.h.now(); now.Sub(s.swept) >= expirySweep {
 		s.swept = now
-		expired, err := s.h.pages(ctx, engine.Filter{State: tenon.RunInputRequired}, func(r tenon.Run) bool {
+		expired, err := s.h.pages(ctx, engine.Filter{Expired: now}, func(r tenon.Run) bool {
 			return !r.Foreign &&
 				slices.ContainsFunc(r.Waiting, func(w tenon.Waiting) bool {
 					return !w.Expires.IsZero() &&

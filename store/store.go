@@ -98,6 +98,11 @@ type RunFilter struct {
 	Prefix    string // of the id
 	Before    string // ids below this one
 	Limit     int    // 0 means 100
+	// Expired selects runs of state input_required of which a wait has expired at this time. The store may return others
+	// of this state, too.
+	Expired time.Time
+	// Unheld selects runs that no process has the lease of. The store may return others, too.
+	Unheld bool
 	// Except selects runs to leave out. It is called with the id before the rest of the row is read, and must not use
 	// the store.
 	Except func(id string) bool
@@ -254,6 +259,13 @@ type Leases interface {
 type LeaseSets interface {
 	// HeldOf reports which of the runs any process has the lease of. A run without a lease may be missing in the map.
 	HeldOf(runs []string) (held map[string]bool, err error)
+}
+
+// Fleet is a store that knows how many processes serve it. Not every store is one.
+type Fleet interface {
+	// Size returns the number of processes that renew their leases, as of the last heartbeat of this one. It is at least
+	// 1.
+	Size() int
 }
 
 // HeldOf reports which of the runs any process has the lease of. It asks at once if the store is a [LeaseSets], else

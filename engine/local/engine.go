@@ -282,14 +282,14 @@ func (e *Engine) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error)
 		f.Limit = 100
 	}
 	q := store.RunFilter{Session: f.Session, Principal: f.Principal, State: f.State, Parent: f.Parent, Caller: f.Caller,
-		Top: f.Top, Prefix: f.Prefix, Before: f.Before, Limit: f.Limit}
+		Top: f.Top, Prefix: f.Prefix, Before: f.Before, Limit: f.Limit, Expired: f.Expired}
 	if !f.Resumable {
 		return e.c.Store.Runs(ctx, q)
 	}
 	if f.State != "" && f.State != tenon.RunWorking {
 		return nil, nil
 	}
-	q.State = tenon.RunWorking
+	q.State, q.Unheld = tenon.RunWorking, true
 	q.Except = func(id string) bool { return e.owner(id) != nil }
 	var found []tenon.Run
 	for {

@@ -37,6 +37,7 @@ func measures() []measure {
 		{"P7", measureP7},
 		{"PG", measurePG},
 		{"PG.takeover", measureTakeover},
+		{"SCALE", measureScale},
 		{"TEMPORAL", measureTemporal},
 		{"P8", measureP8},
 		{"P9", measureP9},

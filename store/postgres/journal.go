@@ -245,6 +245,13 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	if f.Before != "" {
 		c.add("id < ?", f.Before)
 	}
+	if !f.Expired.IsZero() {
+		c.add("state = 'input_required' AND @first_expiry(waiting) COLLATE \"C\" <= ?", f.Expired.UTC().Format(expiryMinute))
+	}
+	if f.Unheld {
+		c.add(`NOT EXISTS (SELECT 1 FROM @leases l JOIN @replicas p ON p.id = l.owner
+			WHERE l.run = runs.id AND p.expires > clock_timestamp())`)
+	}
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
@@ -254,10 +261,13 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	return s.runs(ctx, selectRuns+c.String()+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), c.args...)
 }
 
+// expiryMinute is the form of the times that the function first_expiry of the schema returns.
+const expiryMinute = "2006-01-02T15:04"
+
 // runsExcept reads the ids of runs first, because reading whole rows takes several times longer.
 func (s *Store) runsExcept(ctx context.Context, c *conditions, f store.RunFilter) ([]tenon.Run, error) {
 	var ids []string
-	err := s.each(ctx, "SELECT id FROM @runs"+c.String()+" ORDER BY id DESC", c.args, func(rows pgx.Rows) error {
+	err := s.each(ctx, "SELECT id FROM @runs AS runs"+c.String()+" ORDER BY id DESC", c.args, func(rows pgx.Rows) error {
 		var id string
 		if err := scan(rows, &id); err != nil {
 			return err

@@ -187,27 +187,7 @@ func (s *Store) beat() {
 			return
 		}
 		ctx, stop := context.WithTimeout(s.ctx, every)
-		s.mu.Lock()
-		address := s.address
-		s.mu.Unlock()
-		_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires, address, address_mac)
-			VALUES ($1, '', clock_timestamp(), clock_timestamp() + $2 * interval '1 microsecond', $3, $4)
-			ON CONFLICT (id) DO UPDATE SET expires = excluded.expires, address = excluded.address,
-				address_mac = excluded.address_mac
-			RETURNING set_config('synchronous_commit', 'off', true)`), s.replica, s.lease.Microseconds(), address,
-			s.addressMAC(s.replica, address))
-		s.mu.Lock()
-		changed := s.address != address // it was announced meanwhile, and this statement may have undone that
-		s.mu.Unlock()
-		if changed {
-			select {
-			case s.renew <- struct{}{}:
-			default:
-			}
-		}
-		if err == nil {
-			err = s.strays(ctx)
-		}
+		err := s.heartbeat(ctx)
 		if err == nil && n%100 == 0 {
 			err = s.sweep(ctx)
 		}
@@ -218,6 +198,38 @@ func (s *Store) beat() {
 		}
 	}
 }
+
+// heartbeat renews the leases of this store once, and deletes those that it does not know.
+func (s *Store) heartbeat(ctx context.Context) error {
+	s.mu.Lock()
+	address := s.address
+	s.mu.Unlock()
+	size := 0
+	err := s.pool.QueryRow(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires, address, address_mac)
+		VALUES ($1, '', clock_timestamp(), clock_timestamp() + $2 * interval '1 microsecond', $3, $4)
+		ON CONFLICT (id) DO UPDATE SET expires = excluded.expires, address = excluded.address,
+			address_mac = excluded.address_mac
+		RETURNING (SELECT count(*) FROM @replicas WHERE expires > clock_timestamp()),
+			set_config('synchronous_commit', 'off', true)`), s.replica, s.lease.Microseconds(), address,
+		s.addressMAC(s.replica, address)).Scan(&size, nil)
+	s.mu.Lock()
+	changed := s.address != address // it was announced meanwhile, and this statement may have undone that
+	s.mu.Unlock()
+	if changed {
+		select {
+		case s.renew <- struct{}{}:
+		default:
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.size.Store(int64(size))
+	return s.strays(ctx)
+}
+
+// Size implements [store.Fleet].
+func (s *Store) Size() int { return max(1, int(s.size.Load())) }
 
 // strays deletes the leases of this replica that it does not know. They remain if a release failed, or if the answer to
 // an Acquire was lost.
@@ -260,4 +272,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	return nil
 }
 
-var _ store.LeaseSets = (*Store)(nil)
+var (
+	_ store.LeaseSets = (*Store)(nil)
+	_ store.Fleet     = (*Store)(nil)
+)

@@ -80,6 +80,7 @@ type Store struct {
 	hint   chan struct{} // signals that there is a change to notify others of
 	renew  chan struct{} // signals that a write waits for expired leases
 	failed atomic.Uint64 // number of failed writes
+	size   atomic.Int64  // number of live replicas at the last heartbeat
 
 	mu      sync.Mutex
 	address string           // where other replicas reach this one; empty if they do not

@@ -257,7 +257,18 @@ CREATE TABLE @session_grants (
 `, `
 ALTER TABLE @replicas ADD COLUMN address text NOT NULL DEFAULT '';
 ALTER TABLE @replicas ADD COLUMN address_mac bytea;
+`, `
+CREATE FUNCTION @first_expiry(waiting bytea) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+	SELECT min(m[1] COLLATE "C") FROM regexp_matches(encode(waiting, 'escape'),
+		'"since":"[^"]*","expires":"(\d\d\d\d-\d\d-\d\dT\d\d:\d\d)', 'g') AS m
+$$;
+CREATE INDEX runs_expiry ON @runs (@first_expiry(waiting) COLLATE "C") WHERE state = 'input_required';
 `}
+
+// The function first_expiry returns the first time, to the minute, at which a wait of a run expires, so that a search for
+// such runs need not read all runs that wait for a person. It reads the JSON of tenon.Waiting as a text: times are in
+// UTC, and a text in the data of a wait that looks the same is found, too. It never fails, because then the run could not
+// be stored. An index does what a column would do, and covers the rows of programs before.
 
 // readers is the oldest schema version whose programs can use a store with the last schema version.
 const readers = 1

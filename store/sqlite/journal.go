@@ -153,6 +153,9 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	if f.Before != "" {
 		add("id < ?", f.Before)
 	}
+	if !f.Expired.IsZero() {
+		where = append(where, "state = 'input_required' AND instr(waiting, '\"expires\":') > 0")
+	}
 	cond := ""
 	if len(where) > 0 {
 		cond = " WHERE " + strings.Join(where, " AND ")

@@ -46,6 +46,8 @@ func Run(t *testing.T, place Place) {
 		"called_runs":     testCalled,
 		"import":          testImport,
 		"inbox":           testInbox,
+		"expired":         testExpired,
+		"unheld":          testUnheld,
 		"blobs":           testBlobs,
 		"grants":          testGrants,
 		"session_grants":  testSessionGrants,
@@ -309,6 +311,65 @@ func testRows(t *testing.T, open func() store.Store) {
 	}
 	_, err = s.Run(ctx, "none")
 	wantCode(t, err, tenon.CodeNotFound)
+}
+
+// testExpired looks for runs with waits that have expired. A store may return more of the runs that wait.
+func testExpired(t *testing.T, open func() store.Store) {
+	s, ctx := open(), t.Context()
+	now := at(3600).Add(time.Hour)
+	// The data of a wait is any JSON, and has no say in its expiry.
+	odd := json.RawMessage(`{"expires":"never","text":"\u0000 \ud800 \\ ` + "\xff" + ` \"expires\":\"x"}`)
+	for run, expires := range map[string]time.Time{"run_no": {}, "run_past": now.Add(-time.Second),
+		"run_long": now.AddDate(-1, 0, 0), "run_now": now, "run_later": now.Add(2 * time.Minute),
+		"run_far": now.AddDate(200, 0, 0)} {
+		create(t, s, run, "s"+run, 1)
+		waiting := []tenon.Waiting{{Step: "1", Since: at(1), Data: odd}, {Step: "2", Since: at(1), Expires: expires,
+			Data: odd}}
+		must(t, s.Append(ctx, store.Append{Run: run, Events: events(2, 1), State: tenon.RunInputRequired,
+			Waiting: waiting}))
+	}
+	create(t, s, "run_working", "w", 1)
+	rows, err := s.Runs(ctx, store.RunFilter{Expired: now})
+	must(t, err)
+	got := map[string]bool{}
+	for _, r := range rows {
+		got[r.ID] = true
+	}
+	for _, run := range []string{"run_past", "run_long", "run_now"} {
+		if !got[run] {
+			t.Errorf("%s has expired and is not found", run)
+		}
+	}
+	if got["run_working"] || got["run_no"] {
+		t.Errorf("runs without a wait that expires are found: %v", got)
+	}
+}
+
+// testUnheld looks for runs that nobody has the lease of. A store may return others, too.
+func testUnheld(t *testing.T, open func() store.Store) {
+	s, other, ctx := open(), open(), t.Context()
+	for i := range 3 {
+		create(t, s, fmt.Sprint("run_", i), fmt.Sprint("s", i), 1)
+	}
+	release, ok, err := other.Acquire("run_1")
+	must(t, err)
+	if !ok {
+		t.Fatal("run_1 is held")
+	}
+	unheld := func() (ids []string) {
+		rows, err := s.Runs(ctx, store.RunFilter{State: tenon.RunWorking, Unheld: true,
+			Except: func(id string) bool { return id == "run_2" }})
+		must(t, err)
+		for _, r := range rows {
+			if held, err := s.Held(r.ID); err == nil && !held {
+				ids = append(ids, r.ID)
+			}
+		}
+		return ids
+	}
+	equal(t, "without the lease", unheld(), []string{"run_0"})
+	release()
+	equal(t, "after its release", unheld(), []string{"run_1", "run_0"})
 }
 
 func testInbox(t *testing.T, open func() store.Store) {
