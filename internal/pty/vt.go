@@ -10,19 +10,28 @@ import (
 
 // Terminal is the screen of a terminal of a fixed size, for programs that take the whole screen. Write feeds it the
 // program's output. It follows the sequences of ECMA-48 and xterm that such programs use: cursor addresses, erased and
-// inserted lines and characters, repeats, scroll regions. It keeps characters, not colours. It is safe for concurrent
-// use.
+// inserted lines and characters, repeats, scroll regions, styles. It is safe for concurrent use.
 type Terminal struct {
 	mu            sync.Mutex
 	columns, rows int
-	cells         [][]string // a wide character's second cell is "\x00"
+	cells         [][]glyph
+	style         Style // of the next character
+	hidden        bool  // the cursor
 	row, col      int
 	wrap          bool // the next character begins a new line
 	top, bottom   int  // of the scroll region
 	saved         [2]int
+	main          [][]glyph // the screen before a program asked for the other one
+	mainAt        [2]int
 	last          string
 	rest          []byte // an incomplete sequence
 	bell          int
+}
+
+// glyph is the content of a cell. The text of the second cell of a wide character is "\x00".
+type glyph struct {
+	text  string
+	style Style
 }
 
 // NewTerminal returns an empty screen.
@@ -34,13 +43,16 @@ func NewTerminal(columns, rows int) *Terminal {
 	return t
 }
 
-func (t *Terminal) blank() []string {
-	line := make([]string, t.columns)
+func (t *Terminal) blank() []glyph {
+	line := make([]glyph, t.columns)
 	for i := range line {
-		line[i] = " "
+		line[i] = t.empty()
 	}
 	return line
 }
+
+// empty is an erased cell, which keeps the background.
+func (t *Terminal) empty() glyph { return glyph{" ", Style{Background: t.style.Background}} }
 
 // Lines returns the screen without spaces at the ends of lines.
 func (t *Terminal) Lines() []string {
@@ -48,7 +60,11 @@ func (t *Terminal) Lines() []string {
 	defer t.mu.Unlock()
 	lines := make([]string, len(t.cells))
 	for i, c := range t.cells {
-		lines[i] = strings.TrimRight(strings.ReplaceAll(strings.Join(c, ""), "\x00", ""), " ")
+		var b strings.Builder
+		for _, g := range c {
+			b.WriteString(g.text)
+		}
+		lines[i] = strings.TrimRight(strings.ReplaceAll(b.String(), "\x00", ""), " ")
 	}
 	return lines
 }
@@ -137,7 +153,7 @@ func (t *Terminal) scroll(n int) {
 func (t *Terminal) print(r rune) {
 	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) { // joins the previous character
 		if t.col > 0 {
-			t.cells[t.row][t.col-1] += string(r)
+			t.cells[t.row][t.col-1].text += string(r)
 		}
 		return
 	}
@@ -148,10 +164,10 @@ func (t *Terminal) print(r rune) {
 		t.down()
 	}
 	t.last = string(r)
-	t.cells[t.row][t.col] = t.last
+	t.cells[t.row][t.col] = glyph{t.last, t.style}
 	if wide && t.col+1 < t.columns {
 		t.col++
-		t.cells[t.row][t.col] = "\x00"
+		t.cells[t.row][t.col] = glyph{"\x00", t.style}
 	}
 	if t.col == t.columns-1 {
 		t.wrap = true
@@ -207,11 +223,11 @@ func (t *Terminal) escape(b []byte) int {
 func (t *Terminal) control(args string, end byte) {
 	if strings.HasPrefix(args, "?") || strings.HasPrefix(args, ">") || strings.HasPrefix(args, "=") ||
 		strings.HasPrefix(args, "<") || strings.HasSuffix(args, " ") || strings.HasSuffix(args, "$") {
-		if (args == "?1049") && end == 'h' {
-			for i := range t.cells {
-				t.cells[i] = t.blank()
-			}
-		}
+		t.mode(args, end)
+		return
+	}
+	if end == 'm' {
+		t.style = t.style.apply(args)
 		return
 	}
 	parts := strings.Split(args, ";")
@@ -223,7 +239,7 @@ func (t *Terminal) control(args string, end byte) {
 		}
 		return otherwise
 	}
-	if end != 'm' && end != 'b' {
+	if end != 'b' {
 		t.wrap = false
 	}
 	n := arg(0, 1)
@@ -272,6 +288,22 @@ func (t *Terminal) control(args string, end byte) {
 	}
 }
 
+// mode handles the private modes of xterm: the other screen, and the cursor.
+func (t *Terminal) mode(args string, end byte) {
+	switch {
+	case args == "?1049" && end == 'h':
+		t.main, t.mainAt = t.cells, [2]int{t.row, t.col}
+		t.cells = nil
+		for range t.rows {
+			t.cells = append(t.cells, t.blank())
+		}
+	case args == "?1049" && end == 'l' && len(t.main) == t.rows && len(t.main[0]) == t.columns:
+		t.cells, t.row, t.col, t.main, t.wrap = t.main, t.mainAt[0], t.mainAt[1], nil, false
+	case args == "?25":
+		t.hidden = end == 'l'
+	}
+}
+
 // change handles the sequences that erase, insert and delete.
 func (t *Terminal) change(end byte, n int, mode string) {
 	line := t.cells[t.row]
@@ -284,7 +316,7 @@ func (t *Terminal) change(end byte, n int, mode string) {
 			from = 0
 		}
 		for i := from; i < to; i++ {
-			line[i] = " "
+			line[i] = t.empty()
 		}
 	case 'J':
 		from, to := t.row+1, t.rows
@@ -302,19 +334,19 @@ func (t *Terminal) change(end byte, n int, mode string) {
 		}
 	case 'X':
 		for i := t.col; i < min(t.col+n, t.columns); i++ {
-			line[i] = " "
+			line[i] = t.empty()
 		}
 	case 'P':
 		n = min(n, t.columns-t.col)
 		copy(line[t.col:], line[t.col+n:])
 		for i := t.columns - n; i < t.columns; i++ {
-			line[i] = " "
+			line[i] = t.empty()
 		}
 	case '@':
 		n = min(n, t.columns-t.col)
 		copy(line[t.col+n:], line[t.col:])
 		for i := range n {
-			line[t.col+i] = " "
+			line[t.col+i] = t.empty()
 		}
 	case 'L', 'M':
 		if t.row < t.top || t.row > t.bottom {

@@ -116,6 +116,30 @@ test("REL-site the search finds pages by keys, from files too", async ({ site })
   await context.close();
 });
 
+test("REL-site recordings of terminals play when they are opened, without scripts", async ({ site }) => {
+  const context = await site.chrome.newContext({ viewport: { width: 400, height: 800 }, javaScriptEnabled: false });
+  const { page, wrong } = await open(context, site.url);
+  await page.goto(`${site.url}guide/getting-started.html`);
+  const recordings = page.locator("details.recording");
+  await expect(recordings).toHaveCount(3);
+  const recording = recordings.first(), picture = recording.locator("img");
+  await expect(picture).toBeHidden();
+  await recording.locator("summary").click();
+  await expect(picture).toBeVisible();
+  await expect.poll(async () => (await picture.boundingBox())?.height ?? 0).toBeGreaterThan(100);
+  const first = await picture.screenshot();
+  await expect.poll(async () => (await picture.screenshot()).equals(first)).toBe(false);
+  const href = await recording.locator("a").getAttribute("href");
+  expect((await context.request.get(new URL(href ?? "", page.url()).href)).status()).toBe(200);
+  expect(wrong).toEqual([]);
+  const still = await site.chrome.newContext({ reducedMotion: "reduce" });
+  const calm = await still.newPage();
+  await calm.goto(`${site.url}docs/pictures/recordings/first.svg`);
+  await expect(calm.getByText("tenon runs show -1").last()).toBeVisible(); // the last frame
+  await still.close();
+  await context.close();
+});
+
 test("REL-site theme, menu and versions work; pages can be read without scripts", async ({ site }) => {
   const context = await site.chrome.newContext({ viewport: { width: 400, height: 800 }, colorScheme: "light" });
   const page = await context.newPage();

@@ -1,0 +1,103 @@
+package deploycheck
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+const operations = "../../docs/operations"
+
+// TestREL_rules loads the alerts as Prometheus does: unknown fields, expressions, labels, and the templates of
+// annotations are checked. TestOperationsMetrics in the root checks that the metrics exist.
+func TestREL_rules(t *testing.T) {
+	groups, errs := rulefmt.ParseFile(filepath.Join(operations, "tenon.rules.yaml"), false, model.UTF8Validation,
+		parser.NewParser(parser.Options{}))
+	for _, err := range errs {
+		t.Error(err)
+	}
+	if groups == nil || len(groups.Groups) != 1 || len(groups.Groups[0].Rules) < 7 {
+		t.Fatalf("the rules are %v", groups)
+	}
+}
+
+// TestREL_dashboard decodes the dashboard strictly into Grafana's types, with those of its panels and queries, and
+// checks what the types do not say.
+func TestREL_dashboard(t *testing.T) {
+	runtime := cog.NewRuntime()
+	runtime.RegisterPanelcfgVariant(timeseries.VariantConfig())
+	runtime.RegisterDataqueryVariant(prometheus.VariantConfig())
+	text, err := os.ReadFile(filepath.Join(operations, "tenon.dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d dashboard.Dashboard
+	if err := d.UnmarshalJSONStrict(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Validate(); err != nil {
+		t.Error(err)
+	}
+	if len(d.Panels) < 10 {
+		t.Errorf("%d panels", len(d.Panels))
+	}
+	ids := map[uint32]string{}
+	cells := map[[2]uint32]string{} // the grid has 24 columns
+	for _, row := range d.Panels {
+		p := row.Panel
+		if p == nil || p.Title == nil || p.Id == nil || p.GridPos == nil {
+			t.Fatalf("a panel without title, id or position: %+v", row)
+		}
+		if other, taken := ids[*p.Id]; taken {
+			t.Errorf("panels %q and %q have the id %d", other, *p.Title, *p.Id)
+		}
+		ids[*p.Id] = *p.Title
+		if p.Type != "timeseries" {
+			t.Errorf("panel %q has the type %s, which this test does not decode", *p.Title, p.Type)
+		}
+		if p.GridPos.X+p.GridPos.W > 24 {
+			t.Errorf("panel %q is wider than the grid", *p.Title)
+		}
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				cell := [2]uint32{p.GridPos.X + x, p.GridPos.Y + y}
+				if other, taken := cells[cell]; taken {
+					t.Fatalf("panels %q and %q overlap", other, *p.Title)
+				}
+				cells[cell] = *p.Title
+			}
+		}
+		checkQueries(t, d, *p)
+	}
+}
+
+// checkQueries checks the expressions of a panel, and that its data source is the variable of the dashboard.
+func checkQueries(t *testing.T, d dashboard.Dashboard, p dashboard.Panel) {
+	t.Helper()
+	if len(d.Templating.List) != 1 || p.Datasource == nil || p.Datasource.Uid == nil ||
+		*p.Datasource.Uid != "${"+d.Templating.List[0].Name+"}" {
+		t.Errorf("panel %q does not use the data source that a person chooses", *p.Title)
+	}
+	if len(p.Targets) == 0 {
+		t.Errorf("panel %q shows nothing", *p.Title)
+	}
+	for _, target := range p.Targets {
+		q, ok := target.(*prometheus.Dataquery)
+		if !ok {
+			t.Errorf("panel %q has a query of type %T", *p.Title, target)
+			continue
+		}
+		if _, err := parser.NewParser(parser.Options{}).ParseExpr(q.Expr); err != nil {
+			t.Errorf("panel %q: %s: %v", *p.Title, q.Expr, err)
+		}
+	}
+}
+
