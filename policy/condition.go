@@ -72,7 +72,7 @@ func (v variables) ResolveName(name string) (any, bool) {
 	return nil, false
 }
 
-// Parent returns nil: there are no other variables.
+// Parent returns nil, as no activation has other variables.
 func (variables) Parent() cel.Activation { return nil }
 
 // args returns the arguments for conditions. They are decoded once, and only if a condition uses them.

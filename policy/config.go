@@ -192,7 +192,7 @@ func (b Block) Over(base Block) Block {
 	return b
 }
 
-// fill sets the fields that the block does not set to those of base.
+// fill copies fields of base that the block does not set.
 func (b *Block) fill(base *Block) {
 	if b.Approval == (Approval{}) {
 		b.Approval = base.Approval

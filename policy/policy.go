@@ -81,7 +81,7 @@ func (r *Rules) written(id ID, agent string, groups []string) Block {
 	return b
 }
 
-// inherit sets the fields that the block does not set to those of the block with a name.
+// inherit fills the block with the block of a name, if there is one.
 func (b *Block) inherit(blocks map[string]Block, name string) {
 	if base, ok := blocks[name]; ok {
 		b.fill(&base)
