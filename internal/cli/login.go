@@ -43,8 +43,8 @@ func newServersLogin(a *app) *cobra.Command {
 			if a.isJSON() {
 				return a.printJSON(map[string]any{"server": args[0], "issuer": issuer, "tools": len(tools)})
 			}
-			return a.write(fmt.Appendf(nil, "%s signed in to %s at %s (%d tools)\n", a.outStyle(green, "✓"),
-				safeLine(args[0]), safeLine(issuer), len(tools)))
+			return a.write(fmt.Appendf(nil, "%s signed in to %s at %s (%s)\n", a.outStyle(green, "✓"),
+				safeLine(args[0]), safeLine(issuer), plural(len(tools), "tool")))
 		},
 	}
 	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "only print the address")

@@ -54,7 +54,7 @@ func newServersRestart(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.did(st, "Restarted '%s': %s, %d tools", args[0], st.State, st.Tools)
+			return a.did(st, "Restarted '%s': %s, %s", args[0], st.State, plural(st.Tools, "tool"))
 		},
 	}
 }
