@@ -11,8 +11,8 @@ import (
 // Compaction is the block `compaction` of an agent: how tenon shortens a long conversation to fit the model's
 // context. The journal keeps the whole conversation; only the model sees less.
 type Compaction struct {
-	// If a request has this many tokens, a summary replaces the older part of the conversation. 0: only if the model
-	// reports that its context is full.
+	// If a request has this many tokens, a summary replaces the older part of the conversation. 0: `context_tokens` of
+	// the model less its `max_tokens`, and without `context_tokens` only if the model reports that its context is full.
 	At int `yaml:"at_tokens" min:"0" default:"0" json:"at,omitempty"`
 	// Number of model requests at the end of the conversation that are kept unchanged, with their tool results.
 	Keep int `yaml:"keep_turns" min:"1" default:"3" json:"keep,omitempty"`

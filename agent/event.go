@@ -202,6 +202,9 @@ type Ruling struct {
 	By        string          `json:"by,omitempty"` // empty: the local user
 	Reason    string          `json:"reason,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // edited; empty if they are as proposed
+	// Cancel, with the verdict deny, says that a person neither accepted nor declined the forms and pages of a server.
+	// The server receives the action cancel instead of decline (2025-06-18, elicitation).
+	Cancel bool `json:"cancel,omitempty"`
 	// Responses are the answers of a client to a server's requests, by their keys, as the server gets them. They
 	// replace Arguments, and a model's answer. Only the gateway sets them.
 	Responses json.RawMessage `json:"-"`

@@ -54,6 +54,8 @@ func (x *Executor) Answer(ctx context.Context, run string, asked agent.Asking, r
 					"%s does not name the roots", r.By)}, nil
 			}
 			out[key] = x.cfg.Server(asked.Server).Answers().RootsResult()
+		case r.Verdict != tenon.Allow && r.Cancel:
+			out[key] = tenon.EventData(cancelled)
 		case r.Verdict != tenon.Allow:
 			out[key] = tenon.EventData(declined)
 		case !isForm:

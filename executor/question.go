@@ -115,7 +115,11 @@ func (q *questioner) roots(ctx context.Context, step string, asked agent.Questio
 	return responseOf(a), nil
 }
 
-var declined = map[string]string{"action": "decline"}
+// The answers to a form or a page that was not accepted.
+var (
+	declined  = map[string]string{"action": "decline"}
+	cancelled = map[string]string{"action": "cancel"}
+)
 
 // live wraps the answer to a single question.
 func live(result json.RawMessage) tenon.InputAnswer {

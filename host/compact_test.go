@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/model"
 )
 
 // answering is a model that is a Go function.
@@ -100,6 +102,42 @@ func TestCompact(t *testing.T) {
 		t.Errorf("the next run's model saw %s messages, want the summary and the question", r.Answer)
 	}
 	replay(t, h, session)
+}
+
+// TestUX4_ContextTokens checks that a conversation is summarized before it exceeds the size that models.NAME has for the
+// context, which the status line of the chat shows, too. An agent's own threshold wins.
+func TestUX4_ContextTokens(t *testing.T) {
+	for name, tt := range map[string]struct {
+		size, at  int
+		compacted bool
+	}{
+		"small":     {150, 0, true}, // 150 less 50 for the answer; the model counts 100 tokens in each request
+		"large":     {200_000, 0, false},
+		"not set":   {0, 0, false},
+		"the agent": {150, 100_000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := answering(func(*tenon.Request) (*tenon.Response, error) { return says("An answer."), nil })
+			entry := model.Config{Provider: "openai-compatible", Model: "x", BaseURL: "http://127.0.0.1:1", ContextTokens: tt.size, MaxTokens: 50}
+			c := &config.Config{Models: map[string]model.Config{"m": entry},
+				Agents: map[string]agent.Config{"default": agent.Config{Compaction: agent.Compaction{At: tt.at, Keep: 1}}.WithDefaults()}}
+			h, err := host.Open(t.Context(), host.Config{Config: c, Home: t.TempDir(), Model: "m", Models: map[string]tenon.Model{"m": m},
+				LookupEnv: func(string) (string, bool) { return "", false }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = h.Close() })
+			session, compacted := "", false
+			for i := range 3 {
+				r, events := ask(t, h, host.Question{Text: fmt.Sprint("question ", i), Session: session})
+				session = r.Session
+				compacted = compacted || slices.ContainsFunc(events, func(e tenon.Event) bool { return e.Kind == agent.EventCompacted })
+			}
+			if compacted != tt.compacted {
+				t.Errorf("compacted: %v", compacted)
+			}
+		})
+	}
 }
 
 // replay checks that the core produces the same commands again from the journal of every run of a session.

@@ -264,6 +264,9 @@ func (h *Host) agentSpec(ctx context.Context, name string, a agent.Config, q Que
 	if spec.Model, err = h.models.choose(ctx, q.Model, a.Model); err != nil {
 		return spec, nil, nil, err
 	}
+	if spec.Compaction.At == 0 {
+		spec.Compaction.At = h.config.Models[spec.Model].CompactAt()
+	}
 	if spec.React, err = h.reactSpec(q, a, spec.Model); err != nil {
 		return spec, nil, nil, err
 	}

@@ -21,7 +21,9 @@ type DecideRequest struct {
 	Reason  string        `json:"reason,omitempty"`
 	// Arguments replace the arguments of the tool call. If a server asks for input, they are the content of the answer.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Remember  string          `json:"remember,omitempty"` // session or always; empty: only this call
+	// Cancel, with the verdict deny, neither accepts nor declines the forms and pages of a server.
+	Cancel   bool   `json:"cancel,omitempty"`
+	Remember string `json:"remember,omitempty"` // session or always; empty: only this call
 	// If, Uses and For restrict a permanent approval: a condition on the arguments of later calls (CEL), their number,
 	// and a duration such as 24h or 30d.
 	If   string `json:"if,omitempty"`
@@ -97,11 +99,13 @@ func (c *call) settle(id string, r DecideRequest) error {
 	switch {
 	case r.Verdict != tenon.Allow && r.Verdict != tenon.Deny:
 		return tenon.Errorf(tenon.CodeInvalid, "verdict must be allow or deny, not '%s'", r.Verdict)
+	case r.Cancel && r.Verdict != tenon.Deny:
+		return tenon.Errorf(tenon.CodeInvalid, "cancel needs the verdict deny")
 	case r.Remember != "" && r.Remember != agent.RememberSession && r.Remember != agent.RememberAlways:
 		return tenon.Errorf(tenon.CodeInvalid, "remember must be session or always, not '%s'", r.Remember)
 	}
 	ruling := agent.Ruling{Verdict: r.Verdict, By: string(c.caller.Principal), Reason: r.Reason, Arguments: r.Arguments,
-		Remember: r.Remember, If: r.If, Uses: r.Uses}
+		Cancel: r.Cancel, Remember: r.Remember, If: r.If, Uses: r.Uses}
 	if r.For != "" {
 		var err error
 		if ruling.For, err = config.ParseDuration(r.For); err != nil || ruling.For <= 0 {

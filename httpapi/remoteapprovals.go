@@ -30,8 +30,8 @@ func (c remoteApprovals) List(ctx context.Context, run string) ([]host.Approval,
 func (c remoteApprovals) Decide(ctx context.Context, run, step string, r agent.Ruling) (won tenon.Event, mine bool,
 	err error) {
 	d, err := fetch[Decided](ctx, c.Client, http.MethodPost, at("runs", run, "decide"),
-		DecideRequest{Step: step, Verdict: r.Verdict, Reason: r.Reason, Arguments: r.Arguments, Remember: r.Remember,
-			If: r.If, Uses: r.Uses, For: lasting(r.For)}, "")
+		DecideRequest{Step: step, Verdict: r.Verdict, Reason: r.Reason, Arguments: r.Arguments, Cancel: r.Cancel,
+			Remember: r.Remember, If: r.If, Uses: r.Uses, For: lasting(r.For)}, "")
 	if err != nil {
 		return won, false, err
 	}

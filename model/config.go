@@ -55,6 +55,10 @@ type Config struct {
 	Temperature *float64 `yaml:"temperature" min:"0" max:"2" default:"provider's"`
 	// Maximum number of tokens in an answer.
 	MaxTokens int `yaml:"max_tokens" min:"1" default:"4096"`
+	// Size of the model's context in tokens, for models that tenon does not know and for servers that have less. The
+	// chat shows how much of it is used. A conversation is summarized before a request and its answer (max_tokens) no
+	// longer fit, unless the agent sets `compaction.at_tokens`. With num_ctx, that is the size.
+	ContextTokens int `yaml:"context_tokens" min:"1" default:"from a table, for the status line only"`
 	// Nucleus sampling: only the most likely tokens with this total probability are considered, 0
 	// to 1.
 	TopP *float64 `yaml:"top_p" min:"0" max:"1" default:"provider's"`
@@ -179,6 +183,10 @@ func (c Config) Check() error {
 		return bad("provider", "unknown provider '%s'; use one of %s", c.Provider, strings.Join(ProviderNames(), ", "))
 	case p.Wire == WireScript && c.Path == "":
 		return bad("path", "provider script needs a file of steps")
+	case c.ContextTokens < 0:
+		return bad("context_tokens", "%d is negative", c.ContextTokens)
+	case c.ContextTokens > 0 && c.NumCtx > 0:
+		return bad("context_tokens", "num_ctx is the size of the context already; leave one of them out")
 	case c.Price != nil && c.Price.bad() != "":
 		return bad("price", "%s", c.Price.bad())
 	case p.Wire == WireScript:

@@ -156,6 +156,8 @@ func TestCheckSettings(t *testing.T) {
 			"tools"},
 		{"MD-10_ollama_store", model.Config{Provider: "ollama", API: "ollama", Store: &yes}, "store"},
 		{"MD-10_ollama", model.Config{Provider: "ollama", API: "ollama", NumCtx: 8192, KeepAlive: "0"}, ""},
+		{"MD-10_two_sizes", model.Config{Provider: "ollama", API: "ollama", NumCtx: 8192, ContextTokens: 8192}, "context_tokens"},
+		{"MD-10_negative_size", model.Config{Provider: "openai", ContextTokens: -1}, "context_tokens"},
 		{"MD-9_gemini_store", model.Config{Provider: "gemini", Store: &yes}, "store"},
 		{"MD-9_gemini_verbosity", model.Config{Provider: "gemini", Verbosity: "low"}, "verbosity"},
 		{"MD-9_long", model.Config{Provider: "openai", Verbosity: "long"}, "verbosity"},

@@ -55,11 +55,20 @@ var families = []family{
 	{"gemini-2.5-computer", 0, otherWindows},
 }
 
-// Window returns the size of the model's context in tokens, or 0 if it is not known. NumCtx wins, if it is set. A size
-// from the table is a size of the maker's own service: a proxy or a cloud may have less.
+// CompactAt returns the number of tokens of a request from which on the conversation is shortened, so that the answer
+// still fits into ContextTokens. It is at least half of the context, and 0 if ContextTokens is not set.
+func (c Config) CompactAt() int {
+	if c.ContextTokens <= 0 {
+		return 0
+	}
+	return max(c.ContextTokens-c.WithDefaults().MaxTokens, c.ContextTokens/2, 1)
+}
+
+// Window returns the size of the model's context in tokens, or 0 if it is not known. NumCtx and ContextTokens win, if one
+// of them is set. A size from the table is a size of the maker's own service: a proxy or a cloud may have less.
 func (c Config) Window() int {
-	if c.NumCtx > 0 {
-		return c.NumCtx
+	if n := max(c.NumCtx, c.ContextTokens); n > 0 {
+		return n
 	}
 	switch c.Provider {
 	case "anthropic", "openai", "azure", "gemini", "bedrock", "openrouter", providerVertex:

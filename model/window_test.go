@@ -37,4 +37,12 @@ func TestUX4_Windows(t *testing.T) {
 	if got := (model.Config{Provider: "ollama", Model: "llama3.2", NumCtx: 8192}).Window(); got != 8192 {
 		t.Errorf("num_ctx: %d", got)
 	}
+	for _, c := range []struct {
+		tokens, answer, window, at int
+	}{{0, 0, 400_000, 0}, {32_000, 0, 32_000, 27_904}, {6000, 0, 6000, 3000}, {200_000, 64_000, 200_000, 136_000}, {1, 0, 1, 1}} {
+		m := model.Config{Provider: "openai", Model: "gpt-5", ContextTokens: c.tokens, MaxTokens: c.answer}
+		if m.Window() != c.window || m.CompactAt() != c.at {
+			t.Errorf("context_tokens %d: window %d, compaction at %d", c.tokens, m.Window(), m.CompactAt())
+		}
+	}
 }

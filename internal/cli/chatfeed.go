@@ -32,8 +32,9 @@ type feed struct {
 	timer   *time.Timer
 }
 
-// deltaEvery is the interval at which pieces of an answer reach the screen.
-const deltaEvery = 30 * time.Millisecond
+// deltaEvery is the interval at which pieces of an answer reach the screen. Most of the CPU time of an answer is spent on
+// drawing the screen (TUI.cpu).
+const deltaEvery = 40 * time.Millisecond
 
 func newFeed(t *talk, run string) *feed {
 	return &feed{t: t, run: run, calls: map[string][]tenon.Event{}}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,22 @@ type screenChat struct {
 	tools             *writer
 	status            chan error
 	state             string
+	also              relay // gets what the screen gets
 }
+
+// relay passes what it gets to another writer, if there is one.
+type relay struct{ to atomic.Pointer[io.Writer] }
+
+// Write implements [io.Writer].
+func (r *relay) Write(b []byte) (int, error) {
+	if w := r.to.Load(); w != nil {
+		return (*w).Write(b)
+	}
+	return len(b), nil
+}
+
+// copyTo copies all that the program writes to w.
+func (c *screenChat) copyTo(w io.Writer) { c.also.to.Store(&w) }
 
 // openChat opens a host with a scripted model, and starts chat on a terminal.
 func openChat(t *testing.T, columns, rows int, steps string) *screenChat {
@@ -49,7 +65,7 @@ func openChat(t *testing.T, columns, rows int, steps string) *screenChat {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
-	go func() { defer close(done); _, _ = io.Copy(c.screen, c.control) }()
+	go func() { defer close(done); _, _ = io.Copy(io.MultiWriter(c.screen, &c.also), c.control) }()
 	t.Cleanup(func() {
 		_ = c.terminal.Close()
 		_ = c.control.Close()

@@ -175,13 +175,10 @@ func (a *app) askOf(p host.Approval) tui.Ask {
 		field("reason", p.Reason)
 		return ask
 	case agent.AskInput, agent.AskSampling:
-		ask.Head, ask.Form = "the server asks for input", true
-		if p.Kind == agent.AskSampling {
-			ask.Head = "the server wants an answer of the model"
-		}
+		ask.Head = "the server asks for input"
 		field("server", p.Server)
 		field("tool", p.Remote)
-		field("wants", wanted(p.Requests))
+		ask.Requests = requestsOf(p.Server, p.Requests)
 		return ask
 	}
 	field("server", p.Server)
@@ -219,14 +216,15 @@ func (t *talk) Decide(ctx context.Context, ask tui.Ask, r tui.Ruling) error {
 		default:
 		}
 	}()
-	if ask.Form && r.Allow {
-		return t.lines(func() error {
-			return interruptible(ctx, func(ctx context.Context) error { return t.a.decideOne(ctx, ctx, t.h, p, 0) })
-		})
-	}
-	ruling := agent.Ruling{Verdict: tenon.Deny, By: string(tenon.PrincipalLocal), Reason: r.Reason}
+	ruling := agent.Ruling{Verdict: tenon.Deny, By: string(tenon.PrincipalLocal), Reason: r.Reason, Cancel: r.Cancel}
 	if r.Allow {
 		ruling.Verdict, ruling.Arguments, ruling.If, ruling.Remember = tenon.Allow, r.Args, r.If, r.Remember
+		if len(ask.Requests) > 0 {
+			var err error
+			if ruling.Arguments, err = contentOf(r.Contents); err != nil {
+				return err
+			}
+		}
 	}
 	won, mine, err := t.h.Approvals().Decide(ctx, p.Run, p.Step, ruling)
 	if err != nil {

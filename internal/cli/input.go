@@ -12,7 +12,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/internal/exactjson"
 	"github.com/tenonhq/tenon/mcp/elicit"
 )
 
@@ -100,14 +99,7 @@ func (a *app) askInput(ctx context.Context, asked agent.Asking) (agent.Ruling, e
 		}
 	}
 	r.Verdict = tenon.Allow
-	switch len(contents) {
-	case 0:
-	case 1:
-		for _, r.Arguments = range contents {
-		}
-	default:
-		r.Arguments, err = encodeJSON(contents)
-	}
+	r.Arguments, err = contentOf(contents)
 	return r, err
 }
 
@@ -170,15 +162,7 @@ func (a *app) say(text string) {
 
 // showSampling shows the request that the model would receive on behalf of a server.
 func (a *app) showSampling(asked agent.Asking, params json.RawMessage) {
-	var p struct {
-		SystemPrompt string `json:"systemPrompt"`
-		Messages     []struct {
-			Role    string          `json:"role"`
-			Content json.RawMessage `json:"content"`
-		} `json:"messages"`
-		MaxTokens json.Number `json:"maxTokens"`
-	}
-	_ = exactjson.DecodeOpen(params, &p) // the executor has decoded it already
+	p := readSampling(params)
 	a.note("")
 	a.showFrom("the server wants an answer of the model", asked)
 	if p.SystemPrompt != "" {
@@ -186,14 +170,9 @@ func (a *app) showSampling(asked agent.Asking, params json.RawMessage) {
 		a.say(p.SystemPrompt)
 	}
 	for _, m := range p.Messages {
-		var c tenon.Content
-		text := string(m.Content)
-		if json.Unmarshal(m.Content, &c) == nil && c.Type == tenon.ContentText {
-			text = c.Text
-		}
 		role, _ := judged(m.Role, 20)
 		a.note("  %s", strings.Trim(role, `"`))
-		a.say(text)
+		a.say(m.text())
 	}
 	if p.MaxTokens != "" {
 		a.note("  %-10s %s tokens at most", "answer", safeLine(string(p.MaxTokens)))

@@ -22,12 +22,39 @@ const (
 // said formats the text of a server. Whole is false if a part is left out; the last line then shows the full size and
 // the digest.
 func (a *app) said(text string) (lines []string, whole bool) {
+	list, whole := serverLines(text)
+	for i, line := range list {
+		switch last := i == len(list)-1; {
+		case last && !whole:
+			line = "  " + line
+			lines = append(lines, folded(line, a.width(), "")...)
+		case len(lines) >= maxSaidLines:
+			line = "  " + inAll(text)
+			return append(lines, folded(line, a.width(), "")...), false
+		case line == "":
+			lines = append(lines, strings.TrimRight(bar, " "))
+		default:
+			lines = append(lines, folded(line, a.width(), bar)...)
+		}
+	}
+	return lines, whole
+}
+
+// inAll has the size and the digest of a text of which a part is left out.
+func inAll(text string) string { return "… " + sized([]byte(strings.TrimSpace(text))) + " in all" }
+
+// serverLines returns the lines of a server's text, with hidden characters escaped. Whole is false if a part is left
+// out; the last line then has the full size and the digest.
+func serverLines(text string) (lines []string, whole bool) {
 	whole, empty := true, 0
 	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, true
+	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if strings.TrimSpace(line) == "" {
 			if empty++; empty <= maxEmptyLines {
-				lines = append(lines, strings.TrimRight(bar, " "))
+				lines = append(lines, "")
 			}
 			continue
 		}
@@ -38,10 +65,10 @@ func (a *app) said(text string) (lines []string, whole bool) {
 		}
 		shown, fits := plainRuns(line, maxSaidLine)
 		whole = whole && fits
-		lines = append(lines, folded(shown, a.width(), bar)...)
+		lines = append(lines, shown)
 	}
 	if !whole {
-		lines = append(lines, folded(fmt.Sprintf("  … %s in all", sized([]byte(text))), a.width(), "")...)
+		lines = append(lines, inAll(text))
 	}
 	return lines, whole
 }

@@ -32,8 +32,8 @@ var workbenchFigures = []struct{ id, name, unit string }{
 }
 
 // measureWB measures the workbench in a real browser: the size of the first page, the longest task of large
-// pages, the smoothness of scrolling, and the first paint compared with MCP Inspector from npm on the same
-// machine. It needs Node with npm, Chromium, and the packages that `make browser` installs.
+// pages, the smoothness of scrolling, and compared with MCP Inspector from npm on the same machine the first paint and
+// ten tasks. It needs Node with npm, Chromium, and the packages that `make browser` installs.
 func measureWB(s *session) error {
 	size, err := web.Files().FirstPage()
 	if err != nil {
@@ -48,6 +48,10 @@ func measureWB(s *session) error {
 	if err != nil {
 		return err
 	}
+	node, err := s.inspectorNode()
+	if err != nil {
+		return err
+	}
 	exe, told := filepath.Join(s.tmp, "tenon"), filepath.Join(s.tmp, "workbench.jsonl")
 	if err := s.build(exe, "./cmd/tenon"); err != nil {
 		return err
@@ -56,6 +60,9 @@ func measureWB(s *session) error {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = app, os.Stderr, os.Stderr
 	cmd.Env = append(os.Environ(), "TENON_BIN="+exe, "TENON_FIGURES="+told, "TENON_ROUNDS="+strconv.Itoa(s.rounds),
 		"TENON_INSPECTOR="+inspector)
+	if node != "" {
+		cmd.Env = append(cmd.Env, "TENON_INSPECTOR_NODE="+node)
+	}
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("playwright: %w", err)
 	}
@@ -69,7 +76,7 @@ func measureWB(s *session) error {
 		}
 		s.add(f.id, f.name, f.unit, values[f.id])
 	}
-	return nil
+	return s.addTasks(values)
 }
 
 // readTold reads the values of a file of lines {"id": …, "value": …}.
@@ -96,26 +103,12 @@ func readTold(name string) (map[string][]float64, error) {
 
 // inspector returns the folder of MCP Inspector, which is fetched if it is not there.
 func (s *session) inspector() (string, error) {
-	cache := os.Getenv("TENON_CACHE")
-	if cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(dir, "tenon")
+	dir, err := cacheFolder("inspector-" + inspectorVersion)
+	if err != nil {
+		return "", err
 	}
-	dir := filepath.Join(cache, "inspector-"+inspectorVersion)
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector")); err == nil {
 		return dir, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(s.ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save",
-		"--loglevel=error", "--prefix", dir, "@modelcontextprotocol/inspector@"+inspectorVersion)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("npm install @modelcontextprotocol/inspector: %w", err)
-	}
-	return dir, nil
+	return dir, s.npmInstall(dir, "@modelcontextprotocol/inspector@"+inspectorVersion)
 }

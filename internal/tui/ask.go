@@ -3,6 +3,8 @@ package tui
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +26,14 @@ func (m *model) ask(list []Ask) tea.Cmd {
 		return nil
 	}
 	if m.mode.decides() {
+		lost := m.mode == modeForm && !m.deciding
 		m.leaveMode() // the question was decided elsewhere
+		if lost {
+			m.note = "the question has ended: it was decided elsewhere, or its call is over"
+		}
 	}
 	m.asked, m.shownAt, m.deciding = first, m.c.Now(), false
+	m.step, m.contents, m.kept = 0, nil, nil
 	if first != "" {
 		m.settle()
 		if !m.focused {
@@ -36,29 +43,40 @@ func (m *model) ask(list []Ask) tea.Cmd {
 	return nil
 }
 
+// request returns the request of a server that is shown, or nil if the first question is none.
+func (m *model) request() *Request {
+	if len(m.asks) == 0 || m.step >= len(m.asks[0].Requests) {
+		return nil
+	}
+	return &m.asks[0].Requests[m.step]
+}
+
 // askKey handles a key while a question is pending and the input is empty. It reports whether the key was used.
 func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
-	a := m.asks[0]
-	now := m.c.Now()
-	allows := "ysai"
-	if len(a.Inputs) > 0 {
-		allows += "e" // because the form shows only a part of long values
+	if m.scrollAsk(name) {
+		return nil, true
 	}
+	a, q := m.asks[0], m.request()
+	now := m.c.Now()
 	word := strings.ToLower(text)
-	known := a.Form && name == "enter" || word != "" && strings.Contains(a.letters(), word)
+	if name == "enter" && q != nil && len(q.Inputs) > 0 {
+		word = "a"
+	}
+	i := slices.IndexFunc(a.answers(q), func(x answer) bool { return x.key == word })
 	switch {
-	case !known:
+	case i < 0:
 		return nil, false
 	case now.Sub(m.shownAt) < quiet || now.Sub(before) < quiet && before.After(m.shownAt.Add(-quiet)) &&
 		before.Before(m.shownAt):
 		return nil, true // typed before the person could read the question
 	case m.deciding:
 		return nil, true
-	case m.hidden > 0 && m.listed != a.ID && strings.Contains(allows, word) && word != "":
-		m.listed = a.ID // a call is never allowed before all of its arguments were shown
-		m.push(blockNote, "all arguments of "+a.Head+":\n"+strings.Join(a.Args, "\n"))
-		m.follow, m.note = true, "the conversation shows all arguments; press the key again"
+	case a.answers(q)[i].sees && !m.sees():
 		return nil, true
+	}
+	m.note = ""
+	if q != nil {
+		return m.requestKey(word, *q), true
 	}
 	switch word {
 	case "y":
@@ -72,47 +90,109 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 		m.in.set(a.If)
 	case "e":
 		if len(a.Inputs) > 0 {
-			m.openForm(a)
+			m.openForm(newForm(a.Inputs))
 			break
 		}
 		m.enter(modeEdit)
 		m.in.set(indented(a.JSON))
 	case "n":
-		if a.Limit || a.Form {
+		if a.Limit {
 			return m.decide(Ruling{}), true
 		}
 		m.enter(modeReason)
 		m.in.set("")
-	default:
-		return m.decide(Ruling{Allow: true}), true // the Enter key: the question is asked in plain lines
 	}
 	return nil, true
 }
 
-// letters are the keys that answer a question.
-func (a Ask) letters() string {
-	switch {
-	case a.Form:
-		return "n"
-	case a.Limit:
-		return "yn"
-	case a.If != "":
-		return "ysaine"
+// requestKey handles a key that answers a request of a server.
+func (m *model) requestKey(word string, q Request) tea.Cmd {
+	switch word {
+	case "a":
+		f := m.kept[m.step]
+		if f == nil {
+			f = newForm(q.Inputs)
+		}
+		m.openForm(f)
+	case "y":
+		if q.Form {
+			return m.accept(json.RawMessage("{}"))
+		}
+		return m.accept(nil)
+	case "d":
+		return m.decide(Ruling{})
+	case "c":
+		return m.decide(Ruling{Cancel: true})
+	case "p":
+		m.note = "the address is in the terminal's clipboard, if the terminal allows this"
+		return tea.SetClipboard(q.Copy)
 	}
-	return "ysane"
+	return nil
 }
 
-// keysOf returns the line that explains these keys.
-func (a Ask) keysOf() string {
-	switch {
-	case a.Form:
-		return "[Enter] answer in plain lines  [n] decline"
-	case a.Limit:
-		return "[y]es  [n]o"
-	case a.If != "":
-		return "[y]es  this [s]ession  [a]lways  always [i]f …  [n]o  [e]dit"
+// accept keeps the content of an answer and goes to the next request. After the last one, it passes the answer to the
+// backend.
+func (m *model) accept(content json.RawMessage) tea.Cmd {
+	q := m.request()
+	if content != nil {
+		contents := maps.Clone(m.contents)
+		if contents == nil {
+			contents = map[string]json.RawMessage{}
+		}
+		contents[q.Key] = content
+		m.contents = contents
 	}
-	return "[y]es  this [s]ession  [a]lways  [n]o  [e]dit"
+	if m.step+1 < len(m.asks[0].Requests) {
+		if m.mode.decides() {
+			m.leaveMode()
+		}
+		m.step++
+		m.shownAt = m.c.Now()
+		return nil
+	}
+	return m.decide(Ruling{Allow: true, Contents: m.contents})
+}
+
+// answer is a key that answers a question.
+type answer struct {
+	key, words string
+	sees       bool // only after the person has seen the whole question
+}
+
+// answers lists the keys that answer a question. q is the current request of a server, or nil.
+func (a Ask) answers(q *Request) []answer {
+	switch {
+	case q != nil:
+		return q.answers()
+	case a.Limit:
+		return []answer{{"y", "[y]es", true}, {"n", "[n]o", false}}
+	}
+	list := []answer{{"y", "[y]es", true}, {"s", "this [s]ession", true}, {"a", "[a]lways", true}}
+	if a.If != "" {
+		list = append(list, answer{"i", "always [i]f …", true})
+	}
+	// The form of arguments shows only a part of long values; their JSON is shown in full.
+	return append(list, answer{"n", "[n]o", false}, answer{"e", "[e]dit", len(a.Inputs) > 0})
+}
+
+func (q *Request) answers() (list []answer) {
+	switch {
+	case q.Broken:
+	case len(q.Inputs) > 0:
+		list = append(list, answer{"a", "[a]nswer", true})
+	case q.Yes != "":
+		list = append(list, answer{"y", "[y]es, " + q.Yes, true})
+	default:
+		list = append(list, answer{"y", "[y]es", true})
+	}
+	if q.Copy != "" {
+		list = append(list, answer{"p", "co[p]y the address", false})
+	}
+	list = append(list, answer{"d", "[d]ecline", false})
+	if !q.Decides {
+		list = append(list, answer{"c", "[c]ancel without an answer", false})
+	}
+	return list
 }
 
 // indented formats arguments for editing. It keeps the order of members and the digits of numbers.
@@ -164,6 +244,9 @@ func (m *model) decideWith(text string) tea.Cmd {
 		args, ok := m.sendForm()
 		if !ok {
 			return nil
+		}
+		if m.request() != nil {
+			return m.accept(args)
 		}
 		r = Ruling{Allow: true, Args: args}
 	}

@@ -27,6 +27,7 @@ type block struct {
 	open bool // more text may follow
 
 	width    int
+	look     *look
 	unfolded bool // whether the lines were drawn unfolded
 	lines    []string
 	fresh    bool // the lines show the current text
@@ -68,19 +69,20 @@ func (b *block) add(text string) {
 }
 
 // draw returns the lines of a block.
-func (b *block) draw(width int, unfolded bool) []string {
-	if b.fresh && b.width == width && b.unfolded == unfolded {
+func (b *block) draw(width int, unfolded bool, look *look) []string {
+	if b.fresh && b.width == width && b.unfolded == unfolded && b.look == look {
 		return b.lines
 	}
-	if b.width != width {
+	if b.width != width || b.look != look {
 		b.stable, b.settled = 0, nil
 	}
-	b.width, b.unfolded, b.fresh = width, unfolded, true
+	b.width, b.unfolded, b.look, b.fresh = width, unfolded, look, true
 	switch b.kind {
 	case blockPerson:
 		b.lines = wrapped(b.text.String(), width, cyan+bold+"> "+reset, "  ", bold)
 	case blockAnswer:
 		b.lines = b.answer(width)
+		return b.lines
 	case blockThinking:
 		b.lines = b.thinking(width, unfolded)
 	case blockCall:
@@ -88,6 +90,7 @@ func (b *block) draw(width int, unfolded bool) []string {
 	default:
 		b.lines = wrapped(b.text.String(), width, "", "", dim)
 	}
+	b.lines = look.all(b.lines)
 	return b.lines
 }
 
@@ -99,10 +102,10 @@ func (b *block) answer(width int) []string {
 		if len(b.settled) > 0 && text[b.stable-1] == '\n' {
 			b.settled = append(b.settled, "")
 		}
-		b.settled = append(b.settled, trimmed(markdown.Render(text[b.stable:b.stable+n], o))...)
+		b.settled = append(b.settled, b.look.all(trimmed(markdown.Render(text[b.stable:b.stable+n], o)))...)
 		b.stable += n
 	}
-	rest := trimmed(markdown.Render(text[b.stable:], o))
+	rest := b.look.all(trimmed(markdown.Render(text[b.stable:], o)))
 	if len(b.settled) == 0 {
 		return rest
 	}

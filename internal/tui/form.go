@@ -10,14 +10,21 @@ import (
 	"github.com/tenonhq/tenon/internal/markdown"
 )
 
-// An Input is the field for one argument of a call in [Ask.Inputs].
+// An Input is the field for one argument of a call in [Ask.Inputs], or one field of a form in [Request.Inputs].
 type Input struct {
 	Name     string
+	Title    string          // shown instead of the name, if it is not empty
 	Type     string          // string, number, integer, boolean, or "" for any JSON value
-	Choices  []string        // values of a string; if empty, every text is allowed
+	Kind     string          // describes the values; if empty, derived from Type
+	Choices  []string        // texts to choose from; if empty, every text is allowed
 	Help     string          // explanation on one line
 	Required bool            // the argument must have a value
-	Value    json.RawMessage // current value; empty if the call does not have the argument
+	Value    json.RawMessage // current value, or the default; empty if there is none
+	Text     string          // how the person edits Value; if empty, derived from it
+	// Check returns the value of a text that is not empty. The text of an error continues a sentence that begins with
+	// the field's name. If Check is nil, Type and Choices decide. An empty text then is a text, otherwise it is the
+	// default.
+	Check func(text string) (json.RawMessage, error)
 }
 
 // form is the state of the form for a call's arguments. at is the index of the current field, whose text is in the
@@ -25,6 +32,9 @@ type Input struct {
 type form struct {
 	fields []field
 	at     int
+	// offered says that the input has the default of the current field, and no key has edited it: the first character
+	// that is typed replaces it.
+	offered bool
 }
 
 type field struct {
@@ -42,9 +52,20 @@ func newForm(inputs []Input) *form {
 	return f
 }
 
+// label returns the name that is shown.
+func (in Input) label() string {
+	if in.Title != "" {
+		return safeLine(in.Title)
+	}
+	return safeLine(in.Name)
+}
+
 // shown returns the value as a person edits it: a string without quotes, other values as JSON.
 func (in Input) shown() string {
 	var s string
+	if in.Text != "" {
+		return in.Text
+	}
 	if in.Type == "string" && json.Unmarshal(in.Value, &s) == nil {
 		return s
 	}
@@ -54,13 +75,16 @@ func (in Input) shown() string {
 // set sets the text of the current field. If the text is not a valid value, it returns the reason, otherwise "".
 func (f *form) set(text string) string {
 	now := &f.fields[f.at]
+	if text == "" && now.Check != nil {
+		text = now.shown() // the default
+	}
 	if text == now.text {
 		return ""
 	}
 	if _, why := now.encode(text); why != "" {
 		return why
 	}
-	now.text, now.changed = text, true
+	now.text, now.changed = text, now.Check == nil || text != now.shown()
 	return ""
 }
 
@@ -68,21 +92,34 @@ func (f *form) set(text string) string {
 // the string is the reason.
 func (f field) encode(text string) (json.RawMessage, string) {
 	trimmed := strings.TrimSpace(text)
+	if f.Check != nil {
+		switch {
+		case text == "" && f.Required:
+			return nil, f.label() + " is required"
+		case text == "":
+			return nil, ""
+		}
+		raw, err := f.Check(text)
+		if err != nil {
+			return nil, f.label() + " " + safeLine(err.Error())
+		}
+		return raw, ""
+	}
 	switch {
 	case f.Type == "string" && text == "" && !f.Required && (len(f.Value) == 0 || len(f.Choices) > 0):
 		return nil, ""
 	case f.Type == "string" && len(f.Choices) > 0 && !slices.Contains(f.Choices, text):
-		return nil, safeLine(f.Name) + " is one of " + safeLine(strings.Join(f.Choices, ", "))
+		return nil, f.label() + " is one of " + safeLine(strings.Join(f.Choices, ", "))
 	case f.Type == "string":
 		return quoted(text), ""
 	case trimmed == "" && f.Required:
-		return nil, safeLine(f.Name) + " is required"
+		return nil, f.label() + " is required"
 	case trimmed == "":
 		return nil, ""
 	}
 	raw := json.RawMessage(trimmed)
 	if !json.Valid(raw) {
-		return nil, safeLine(f.Name) + " is " + f.kind() + ", not " + shorten(safeLine(trimmed), 40)
+		return nil, f.label() + " is " + f.kind() + ", not " + shorten(safeLine(trimmed), 40)
 	}
 	fits := true
 	switch f.Type {
@@ -94,7 +131,7 @@ func (f field) encode(text string) (json.RawMessage, string) {
 		fits = trimmed == "true" || trimmed == "false"
 	}
 	if !fits {
-		return nil, safeLine(f.Name) + " is " + f.kind() + ", not " + shorten(safeLine(trimmed), 40)
+		return nil, f.label() + " is " + f.kind() + ", not " + shorten(safeLine(trimmed), 40)
 	}
 	return raw, ""
 }
@@ -103,6 +140,9 @@ func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0]
 
 // kind describes the values of a field.
 func (f field) kind() string {
+	if f.Kind != "" {
+		return f.Kind
+	}
 	switch f.Type {
 	case "string":
 		return "a text"
@@ -123,7 +163,7 @@ func (f *form) arguments(before json.RawMessage) (args json.RawMessage, at int, 
 	for i, x := range f.fields {
 		if !x.changed {
 			if x.Required && len(x.Value) == 0 {
-				return nil, i, safeLine(x.Name) + " is required"
+				return nil, i, x.label() + " is required"
 			}
 			values[x.Name] = x.Value
 			continue
@@ -192,11 +232,14 @@ func quoted(s string) json.RawMessage {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// show draws one line for each field. If they do not all fit, it draws the fields around the current one.
+// show draws one line for each field. If they do not all fit in rows, it draws the fields around the current one.
 func (f *form) show(width, rows int, bar string) (lines []string) {
+	if len(f.fields) > rows && rows > 2 {
+		rows-- // for the number of fields
+	}
 	names := 0
 	for _, x := range f.fields {
-		names = max(names, min(markdown.Width(safeLine(x.Name)), width/3, 24))
+		names = max(names, min(markdown.Width(x.label()), max(width/3, 1), 24))
 	}
 	from := min(max(f.at-rows/2, 0), max(len(f.fields)-rows, 0))
 	to := min(from+max(rows, 1), len(f.fields))
@@ -205,7 +248,7 @@ func (f *form) show(width, rows int, bar string) (lines []string) {
 		if from+i == f.at {
 			mark, style = "> ", bold
 		}
-		name := shorten(safeLine(x.Name), names)
+		name := shorten(x.label(), names)
 		if x.Required && len(x.Value) == 0 && x.text == "" {
 			mark = mark[:1] + "!"
 		}
@@ -217,7 +260,7 @@ func (f *form) show(width, rows int, bar string) (lines []string) {
 		pad := strings.Repeat(" ", max(names-markdown.Width(name), 0))
 		lines = append(lines, bar+style+mark+name+pad+"  "+reset+style+shorten(text, room)+reset)
 	}
-	if left := len(f.fields) - (to - from); left > 0 {
+	if left := len(f.fields) - (to - from); left > 0 && rows > 1 {
 		lines = append(lines, bar+dim+fmt.Sprintf("… %d of %d fields", to-from, len(f.fields))+reset)
 	}
 	return lines
@@ -227,10 +270,13 @@ func (f *form) show(width, rows int, bar string) (lines []string) {
 func (f *form) label() string {
 	x := f.fields[f.at]
 	kind := x.kind()
-	if len(x.Choices) > 0 {
-		kind = "one of " + strings.Join(x.Choices, ", ")
+	if f.offered && len(x.Choices) == 0 && x.Type != "boolean" {
+		kind += "; typing replaces the default"
 	}
-	text := safeLine(x.Name) + " (" + safeLine(kind) + ")"
+	if len(x.Choices) > 0 {
+		kind = "one of " + strings.Join(x.Choices, ", ") + "; Left and Right choose"
+	}
+	text := x.Input.label() + " (" + safeLine(kind) + ")"
 	if x.Help != "" {
 		text += ": " + safeLine(x.Help)
 	} else {
@@ -239,11 +285,53 @@ func (f *form) label() string {
 	return text
 }
 
-// openForm opens the form for the arguments of the first question.
-func (m *model) openForm(a Ask) {
-	m.form = newForm(a.Inputs)
+// openForm opens a form for the first question.
+func (m *model) openForm(f *form) {
 	m.enter(modeForm)
-	m.in.set(m.form.fields[0].text)
+	m.form = f
+	m.showField()
+}
+
+// showField puts the text of the current field into the input.
+func (m *model) showField() {
+	f := m.form
+	x := f.fields[f.at]
+	m.in.set(x.text)
+	f.offered = x.Check != nil && !x.changed && x.text != ""
+}
+
+// keepForm keeps the form of a server's request when the person leaves it, so that it can be opened again.
+func (m *model) keepForm() {
+	if m.mode != modeForm || m.request() == nil {
+		return
+	}
+	m.form.set(m.in.String())
+	if m.kept == nil {
+		m.kept = map[int]*form{}
+	}
+	m.kept[m.step] = m.form
+}
+
+// choose replaces the text of a field with choices by the next or the previous choice. It returns false if the field has
+// no choices.
+func (m *model) choose(by int) bool {
+	x := m.form.fields[m.form.at]
+	choices := x.Choices
+	if x.Type == "boolean" {
+		choices = []string{"true", "false"}
+	}
+	if len(choices) == 0 {
+		return false
+	}
+	if !x.Required && (x.Check == nil || len(x.Value) == 0) {
+		choices = append([]string{""}, choices...)
+	}
+	n, at := len(choices), slices.Index(choices, m.in.String())
+	if at < 0 && by < 0 {
+		at = 0
+	}
+	m.in.set(choices[(at+by+n)%n])
+	return true
 }
 
 // formKey handles the keys of the form. It reports whether the key is one of them.
@@ -259,7 +347,12 @@ func (m *model) formKey(name string) bool {
 			return true
 		}
 		m.moveField(-1)
+	case "left", "right":
+		return m.choose(map[string]int{"left": -1, "right": 1}[name])
 	case "ctrl+x": // continue in JSON, with the changes so far
+		if m.request() != nil {
+			return true // a form of a server has no JSON to edit
+		}
 		if m.note = m.form.set(m.in.String()); m.note != "" || len(m.asks) == 0 {
 			return true
 		}
@@ -284,19 +377,26 @@ func (m *model) moveField(by int) {
 	}
 	n := len(m.form.fields)
 	m.form.at = (m.form.at + by + n) % n
-	m.in.set(m.form.fields[m.form.at].text)
+	m.showField()
 }
 
-// sendForm returns the arguments of the form. If a field has no valid value, it shows the field and the reason, and
-// returns false.
+// sendForm returns the arguments of the form, or the content of a server's form. If a field has no valid value, it shows
+// the field and the reason, and returns false. In a server's form, all fields come before it is sent.
 func (m *model) sendForm() (json.RawMessage, bool) {
 	if m.note = m.form.set(m.in.String()); m.note != "" {
 		return nil, false
 	}
-	args, at, why := m.form.arguments(m.asks[0].JSON)
+	before := m.asks[0].JSON
+	if m.request() != nil {
+		if before = nil; m.form.at < len(m.form.fields)-1 {
+			m.moveField(1)
+			return nil, false
+		}
+	}
+	args, at, why := m.form.arguments(before)
 	if why != "" {
 		m.note, m.form.at = why, at
-		m.in.set(m.form.fields[at].text)
+		m.showField()
 		return nil, false
 	}
 	return args, true

@@ -37,6 +37,10 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 		if m.formKey(name) {
 			return nil
 		}
+		if m.form.offered && k.Text != "" {
+			m.in.set("")
+		}
+		m.form.offered = false
 	}
 	if cmd, ok := m.viewKey(name); ok {
 		return cmd
@@ -299,6 +303,7 @@ func (m *model) enter(to mode) {
 
 // leaveMode returns to the conversation and restores the input.
 func (m *model) leaveMode() {
+	m.keepForm()
 	m.in.set(m.draft)
 	m.mode, m.draft, m.query, m.note, m.found, m.form, m.pick = modeTalk, "", "", "", -1, nil, nil
 	m.past, m.stale = len(m.c.History), true

@@ -2,7 +2,9 @@ package tui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"image/color"
 	"strings"
 	"sync"
 	"time"
@@ -49,14 +51,17 @@ type model struct {
 
 	in      input
 	mode    mode
-	form    *form   // of modeForm
-	pick    *picker // of modePick
-	theme   string  // see Themes
-	draft   string  // the input before a mode or the history replaced it
-	past    int     // position in the history
-	query   string  // text of a search
-	found   int     // row that a search found, or -1
-	note    string  // below the input: completion, hints
+	form    *form       // of modeForm
+	pick    *picker     // of modePick
+	theme   string      // see Themes
+	look    *look       // theme on the background
+	behind  color.Color // the terminal's background; nil if it is not known, or the terminal has few colours
+	asksFor bool        // the background was asked for
+	draft   string      // the input before a mode or the history replaced it
+	past    int         // position in the history
+	query   string      // text of a search
+	found   int         // row that a search found, or -1
+	note    string      // below the input: completion, hints
 	queue   []string
 	steered []string // messages that were sent to the run and not taken yet
 
@@ -65,7 +70,8 @@ type model struct {
 	stopped bool
 	began   time.Time
 	spin    int
-	letters int // characters of the run's answers, to estimate tokens
+	turned  time.Time // when the spinner turned last
+	letters int       // characters of the run's answers, to estimate tokens
 	leaving time.Time
 	focused bool
 
@@ -74,9 +80,11 @@ type model struct {
 	shownAt  time.Time
 	lastKey  time.Time
 	deciding bool
-	clipping bool   // Ctrl-V reads the clipboard
-	hidden   int    // lines of its arguments that do not fit
-	listed   string // id of the question whose arguments the conversation shows
+	clipping bool                       // Ctrl-V reads the clipboard
+	sight    sight                      // the part of the question that was seen
+	step     int                        // index of the server's request that is shown
+	contents map[string]json.RawMessage // answers to the requests before it
+	kept     map[int]*form              // forms that the person left with Esc, by request
 	status   Status
 	modeAt   int // index into Config.Mode
 }
@@ -84,7 +92,7 @@ type model struct {
 func newModel(ctx context.Context, c Config) *model {
 	ctx, end := context.WithCancelCause(ctx)
 	return &model{c: c, ctx: ctx, end: end, left: make(chan struct{}), calls: map[string]*block{}, follow: true,
-		focused: true, found: -1, theme: c.Theme, past: len(c.History), stale: true, width: c.Width, height: c.Height}
+		focused: true, found: -1, theme: c.Theme, look: newLook(c.Theme, nil), past: len(c.History), stale: true, width: c.Width, height: c.Height}
 }
 
 // leave ends the work of the backend. A cause of nil means that its run is stopped.
@@ -135,6 +143,19 @@ func (m *model) do(f func() tea.Msg) tea.Cmd {
 
 const spinEvery = 100 * time.Millisecond
 
+// turn turns the spinner if its last turn was at least some time ago. Pieces of an answer turn it, too, so that the
+// screen is not drawn once for them and once for the spinner.
+func (m *model) turn(after time.Duration) {
+	now := m.c.Now()
+	if now.Sub(m.turned) < after {
+		return
+	}
+	if !m.turned.IsZero() {
+		m.spin++
+	}
+	m.turned = now
+}
+
 func spin() tea.Cmd { return tea.Tick(spinEvery, func(time.Time) tea.Msg { return spinMsg{} }) }
 
 // Update implements [tea.Model].
@@ -142,12 +163,19 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height, m.stale = msg.Width, msg.Height, true
+		if m.asked != "" {
+			m.shownAt = m.c.Now() // the question moves: a key may be meant for another part of it
+		}
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		m.lastKey = m.c.Now()
 		if m.mode == modeTalk && m.c.Pasted != nil {
 			msg.Content = m.c.Pasted(msg.Content)
+		}
+		if m.mode == modeForm && m.form.offered {
+			m.in.set("")
+			m.form.offered = false
 		}
 		m.in.insert(msg.Content)
 		m.note = ""
@@ -160,11 +188,20 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case tea.FocusMsg:
 		m.focused = true
+		if m.behind != nil {
+			return m, tea.RequestBackgroundColor // it may have become light or dark meanwhile
+		}
+	case tea.ColorProfileMsg:
+		return m, m.profile(msg.Profile.String())
+	case tea.BackgroundColorMsg:
+		if msg.Color != nil && m.asksFor {
+			m.paint(msg.Color)
+		}
 	case tea.BlurMsg:
 		m.focused = false
 	case spinMsg:
 		if m.busy {
-			m.spin++
+			m.turn(spinEvery)
 			return m, spin()
 		}
 	case lendMsg:
@@ -185,6 +222,26 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.report(msg)
 	}
 	return m, nil
+}
+
+// profile asks for the terminal's background if the terminal has enough colours to choose from. Nothing waits for the
+// answer: a terminal that gives none keeps its own colours.
+func (m *model) profile(name string) tea.Cmd {
+	if m.asksFor || name != "ANSI256" && name != "TrueColor" {
+		return nil
+	}
+	m.asksFor = true
+	return tea.RequestBackgroundColor
+}
+
+// paint draws everything in the theme's colours for a background.
+func (m *model) paint(behind color.Color) {
+	if behind != nil {
+		behind = color.RGBA64Model.Convert(behind)
+	}
+	if l := newLook(m.theme, behind); m.behind != behind || l.theme != m.look.theme {
+		m.look, m.behind, m.stale = l, behind, true
+	}
 }
 
 // lend lends the terminal to a function. done converts its error to a message; it may be nil.
@@ -220,6 +277,13 @@ func (m *model) result(msg tea.Msg) tea.Cmd {
 		if msg.err != nil {
 			m.note = "tenon: " + msg.err.Error()
 			m.shownAt = m.c.Now()
+			if m.step > 0 && msg.id == m.asked { // any of the answers may be wrong
+				if m.mode.decides() {
+					m.leaveMode()
+					m.note = "tenon: " + msg.err.Error()
+				}
+				m.step, m.contents = 0, nil
+			}
 		}
 	case completedMsg:
 		if m.mode == modeTalk && m.in.before() == msg.before {
@@ -355,6 +419,7 @@ func (m *model) stream(kind blockKind, text string) {
 	}
 	m.current.add(text)
 	m.letters += len(text)
+	m.turn(spinEvery * 2 / 3)
 	m.stale = true
 }
 
@@ -416,6 +481,7 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		m.status = msg
 	case Theme:
 		m.theme = msg.Name
+		m.paint(m.behind)
 	case Cleared:
 		m.settle()
 		m.blocks, m.stale, m.follow = nil, true, true

@@ -3,10 +3,12 @@ package tui
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +124,55 @@ var writeAsk = Ask{ID: "r/1.0", Head: "approval required", Fields: [][2]string{{
 		{Name: "mode", Type: "string", Choices: []string{"append", "replace"}},
 		{Name: "sync", Type: "boolean"}, {Name: "tags", Value: json.RawMessage(`["a","b"]`)}}}
 
+// formAsk is a question of a server with a form.
+func formAsk() Ask {
+	day := func(text string) (json.RawMessage, error) {
+		if _, err := time.Parse(time.DateOnly, text); err != nil {
+			return nil, errors.New("must be a date such as 2026-11-21")
+		}
+		return quoted(text), nil
+	}
+	number := func(text string) (json.RawMessage, error) {
+		if n, err := strconv.Atoi(text); err != nil || n < 1 || n > 12 {
+			return nil, errors.New("must be at most 12")
+		}
+		return json.RawMessage(text), nil
+	}
+	seats := map[string]json.RawMessage{"Inside (in)": []byte(`"in"`), "On the terrace (out)": []byte(`"out"`)}
+	seat := func(text string) (json.RawMessage, error) {
+		if v, ok := seats[text]; ok {
+			return v, nil
+		}
+		return nil, errors.New("must be one of in, out")
+	}
+	anything := func(text string) (json.RawMessage, error) { return quoted(text), nil }
+	return Ask{ID: "r/1.0/q1", Head: "the server asks for input", Fields: [][2]string{{"server", "booking"}, {"tool", "reserve"}},
+		Requests: []Request{{Key: "q", Form: true, Text: []string{"The table is free on three evenings of that week.", "Which one shall it be, and for how many persons?"},
+			Fields: [][2]string{{"asks for", "date, persons, seat, note"}},
+			Inputs: []Input{{Name: "date", Type: "string", Kind: "a date such as 2026-11-21", Required: true, Check: day},
+				{Name: "persons", Title: "How many persons", Type: "integer", Kind: "a whole number, at least 1, at most 12", Help: "Children count, too.", Required: true, Value: []byte("2"), Check: number},
+				{Name: "seat", Type: "string", Kind: "a text", Choices: []string{"Inside (in)", "On the terrace (out)"}, Value: []byte(`"in"`), Text: "Inside (in)", Check: seat},
+				{Name: "note", Type: "string", Kind: "a text, may be empty", Check: anything}}}}}
+}
+
+// pageAsk is a question of a server whether a page was opened.
+func pageAsk() Ask {
+	return Ask{ID: "r/1.0/q1", Head: "the server asks for input", Fields: [][2]string{{"server", "booking"}, {"tool", "reserve"}},
+		Requests: []Request{{Key: "p", Head: "the server wants you to visit a page", Text: []string{"Please sign in to your account."},
+			Fields: [][2]string{{"page", "https://accounts.example.org/authorize?client=booking&state=f1a2b3c4d5e6f7a8b9c0&redirect=https%3A%2F%2Fbooking.example"}, {"leads to", "accounts.example.org"}},
+			Warn:   "open it yourself, if you know this site: tenon opens nothing", Yes: "I opened it", Copy: "https://accounts.example.org/authorize"}}}
+}
+
+// opens presses a key that opens an input, until the whole question was shown.
+func (b *bench) opens(key string) {
+	for range 60 {
+		b.now = b.now.Add(time.Minute)
+		if b.key(key); b.mode != modeTalk {
+			return
+		}
+	}
+}
+
 func calls(b *bench, state CallState, n int) {
 	for i := range n {
 		b.send(Call{Key: fmt.Sprint(len(b.blocks)), Name: "disk.read", Args: fmt.Sprintf(`{"path":"notes/%d.txt"}`, i), State: state, Took: "12ms",
@@ -235,13 +286,14 @@ var screens = []struct {
 		a.Args = strings.Split(strings.TrimSuffix(strings.Repeat("  \"line\",\n", 60), "\n"), "\n")
 		b.waits(a)
 	}},
-	{item: "3", name: "approval_form", do: func(b *bench) { b.waits(writeAsk); b.key("e") }},
-	{item: "3", name: "approval_form_lines", do: func(b *bench) { b.waits(writeAsk); b.key("e", "tab") }},
+	{item: "3", name: "approval_form", do: func(b *bench) { b.waits(writeAsk); b.opens("e") }},
+	{item: "3", name: "approval_form_lines", do: func(b *bench) { b.waits(writeAsk); b.opens("e"); b.key("tab") }},
 	{item: "3", name: "approval_form_choice", do: func(b *bench) {
 		b.waits(writeAsk)
-		b.key("e", "tab", "tab", "7", "tab", "append", "tab")
+		b.opens("e")
+		b.key("tab", "tab", "7", "tab", "append", "tab")
 	}},
-	{item: "3", name: "approval_form_wrong", do: func(b *bench) { b.waits(writeAsk); b.key("e", "tab", "tab", ".5", "enter") }},
+	{item: "3", name: "approval_form_wrong", do: func(b *bench) { b.waits(writeAsk); b.opens("e"); b.key("tab", "tab", ".5", "enter") }},
 	{item: "3", name: "approval_json", do: func(b *bench) {
 		a := writeAsk
 		a.Inputs = nil
@@ -249,12 +301,46 @@ var screens = []struct {
 		b.key("e")
 	}},
 	{item: "3", name: "deny", do: func(b *bench) { b.waits(writeAsk); b.key("n", "use another file") }},
-	{item: "3", name: "allow_if", do: func(b *bench) { b.waits(writeAsk); b.key("i") }},
+	{item: "3", name: "allow_if", do: func(b *bench) { b.waits(writeAsk); b.opens("i") }},
 	{item: "3", name: "limit", do: func(b *bench) {
 		b.waits(Ask{ID: "r/3", Head: "a limit is reached", Limit: true, Fields: [][2]string{{"reason", "the run's limit of 20 turns is reached; may it continue?"}}})
 	}},
-	{item: "3", name: "server_asks", do: func(b *bench) {
-		b.waits(Ask{ID: "r/1.0/q", Head: "the server asks for input", Form: true, Fields: [][2]string{{"server", "booking"}, {"tool", "reserve"}, {"wants", "a date and the number of persons"}}})
+	{item: "3", name: "server_asks", do: func(b *bench) { b.waits(formAsk()) }},
+	{item: "3", name: "server_form", do: func(b *bench) { b.waits(formAsk()); b.opens("a") }},
+	{item: "3", name: "server_form_filled", do: func(b *bench) {
+		b.waits(formAsk())
+		b.opens("a")
+		b.key("2026-12-24", "enter", "4", "enter", "right", "tab")
+	}},
+	{item: "3", name: "server_form_wrong", do: func(b *bench) {
+		b.waits(formAsk())
+		b.opens("a")
+		b.key("enter", "40", "enter")
+	}},
+	{item: "3", name: "server_form_missing", do: func(b *bench) {
+		b.waits(formAsk())
+		b.opens("a")
+		b.key("tab", "tab", "tab", "tab", "enter", "enter")
+	}},
+	{item: "3", name: "server_page", do: func(b *bench) { b.waits(pageAsk()) }},
+	{item: "3", name: "server_page_copied", do: func(b *bench) { b.waits(pageAsk()); b.key("p") }},
+	{item: "3", name: "server_secret", do: func(b *bench) {
+		a := formAsk()
+		a.Requests[0].Warn = "server booking asks for a secret: it gets what you type, and the run's journal keeps it"
+		b.waits(a)
+	}},
+	{item: "3", name: "server_samples", do: func(b *bench) {
+		b.waits(Ask{ID: "r/1.0/q", Head: "the server asks for input", Fields: [][2]string{{"server", "booking"}, {"tool", "reserve"}},
+			Requests: []Request{{Head: "the server wants an answer of the model", Text: []string{"user:", "Which of these tables is the quietest?"}, Fields: [][2]string{{"answer", "100 tokens at most"}}, Yes: "the model may answer", Decides: true}}})
+	}},
+	{item: "3", name: "server_several", do: func(b *bench) {
+		a := formAsk()
+		a.Requests = append(pageAsk().Requests, a.Requests...)
+		b.waits(a)
+		for b.step == 0 {
+			b.now = b.now.Add(time.Minute)
+			b.key("y")
+		}
 	}},
 	{item: "1", name: "complete_words", do: func(b *bench) { b.key("/se", "tab") }, completion: Completion{Note: "/servers  /session  /sessions"}},
 	{item: "1", name: "complete_models", do: func(b *bench) { b.key("/model an", "tab") },
@@ -308,7 +394,16 @@ var screens = []struct {
 		b.send(Said{Text: talkText})
 		b.key("hello there")
 	}},
-	{item: "3", name: "tiny_approval", sizes: [][2]int{{10, 3}, {30, 8}}, do: func(b *bench) { b.waits(writeAsk) }},
+	{item: "3", name: "tiny_approval", sizes: [][2]int{{10, 3}, {20, 5}, {30, 8}, {8, 8}, {40, 2}}, do: func(b *bench) { b.waits(writeAsk) }},
+	{item: "3", name: "tiny_approval_scrolled", sizes: [][2]int{{10, 3}, {20, 5}, {30, 8}}, do: func(b *bench) {
+		b.waits(writeAsk)
+		b.key("down", "down", "down", "pgdown")
+	}},
+	{item: "3", name: "tiny_form", sizes: [][2]int{{10, 3}, {20, 5}, {30, 8}}, do: func(b *bench) {
+		b.waits(formAsk())
+		b.opens("a")
+		b.key("2026-12-24", "enter")
+	}},
 }
 
 // TestUX4_Themes checks that a theme changes styles but no texts.
@@ -320,7 +415,7 @@ func TestUX4_Themes(t *testing.T) {
 		ThemePlain:    "a" + reset + dim + "b" + reset + bold + "\x1b[1mc" + reset + "\x1b]8;;https://example.org\x1b\\d\x1b]8;;\x1b\\" + "ef",
 		ThemeContrast: red + "a" + reset + "b" + reset + bold + "\x1b[1;36mc" + reset + "\x1b]8;;https://example.org\x1b\\d\x1b]8;;\x1b\\" + "\x1b[33me\x1b[97mf",
 	} {
-		if got := themed(line, theme); got != want {
+		if got := newLook(theme, nil).line(line); got != want {
 			t.Errorf("%s: %q, want %q", theme, got, want)
 		}
 	}

@@ -11,7 +11,7 @@
 //
 // All texts are escaped when they are drawn: no text of a model or server moves the cursor or hides another. The
 // program takes the whole screen of the terminal and gives it back at the end, also after a panic or a signal. For a
-// question that needs plain lines, such as a form of a server, [Program.Lines] lends the terminal out.
+// question that needs plain lines, such as a hidden key of a provider, [Program.Lines] lends the terminal out.
 package tui
 
 import (
@@ -157,13 +157,31 @@ type Ask struct {
 	Inputs []Input         // form for the arguments; if empty, they are edited as JSON
 	If     string          // condition for a permanent approval, or ""
 	Limit  bool            // only yes and no are possible
-	Form   bool            // answered in plain lines
+
+	Requests []Request // requests of a server, which the person answers one after the other
+}
+
+// Request is one request of a server to the person: a form to fill in, or a question such as whether a page was opened.
+type Request struct {
+	Key     string      // of its content in [Ruling.Contents]
+	Head    string      // replaces the head of the question
+	Text    []string    // lines of a text of the server
+	Fields  [][2]string // more names and values, such as the address of a page
+	Warn    string      // a warning of tenon, or ""
+	Form    bool        // the answer has a content, which is empty if there are no Inputs
+	Inputs  []Input     // fields of the form
+	Yes     string      // what a yes means, such as "I opened it"; for a question without a form
+	Copy    string      // an address that a key copies to the terminal's clipboard, or ""
+	Decides bool        // must be accepted or declined: the protocol has no third answer
+	Broken  bool        // cannot be accepted
 }
 
 // Ruling is the person's answer.
 type Ruling struct {
 	Allow    bool
-	Remember string // "", session or always
+	Cancel   bool                       // a server's requests are neither accepted nor declined
+	Contents map[string]json.RawMessage // accepted forms, by the keys of their requests
+	Remember string                     // "", session or always
 	If       string
 	Reason   string
 	Args     json.RawMessage

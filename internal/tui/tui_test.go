@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +35,14 @@ func (s *silent) Steer(_ context.Context, text string) error {
 }
 
 func (s *silent) Decide(_ context.Context, a Ask, r Ruling) error {
-	s.got = append(s.got, fmt.Sprintf("decide %s %v %s %s %s %s", a.ID, r.Allow, r.Remember, r.If, r.Reason, r.Args))
+	got := fmt.Sprintf("decide %s %v %s %s %s %s", a.ID, r.Allow, r.Remember, r.If, r.Reason, r.Args)
+	if r.Cancel {
+		got += "cancel"
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Contents)) {
+		got += key + "=" + string(r.Contents[key]) + " "
+	}
+	s.got = append(s.got, got)
 	return s.refuse
 }
 
@@ -64,6 +73,7 @@ func newBench(width, height int) *bench {
 func (b *bench) key(names ...string) {
 	keys := map[string]tea.KeyPressMsg{"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape},
 		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "left": {Code: tea.KeyLeft}, "tab": {Code: tea.KeyTab},
+		"right":     {Code: tea.KeyRight},
 		"backspace": {Code: tea.KeyBackspace}, "pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown},
 		"alt+enter": {Code: tea.KeyEnter, Mod: tea.ModAlt}, "shift+tab": {Code: tea.KeyTab, Mod: tea.ModShift},
 		"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl},
@@ -262,19 +272,30 @@ func TestUX3_RefusedAnswer(t *testing.T) {
 func TestUX3_LongArguments(t *testing.T) {
 	b := newBench(60, 14)
 	b.backend.got = []string{""}
-	args := strings.Split(strings.TrimSuffix(strings.Repeat("line\n", 30), "\n"), "\n")
+	args := make([]string, 30)
 	b.send(Asks{[]Ask{{ID: "1", Head: "approval required", Args: args}}})
-	b.shows(t, "more lines")
-	b.now = b.now.Add(time.Minute)
-	b.key("y")
-	if len(b.backend.got) != 1 {
-		t.Fatalf("arguments were allowed that did not fit: %q", b.backend.got)
+	for i := range 30 {
+		args[i] = fmt.Sprint("line ", i)
 	}
-	b.shows(t, "press the key again")
-	b.now = b.now.Add(time.Minute)
-	b.key("y")
+	shown := map[string]bool{}
+	for range 20 {
+		for _, l := range b.screen() {
+			shown[strings.TrimPrefix(l, "▌ ")] = true
+		}
+		b.now = b.now.Add(time.Minute)
+		b.key("y")
+		if len(b.backend.got) > 1 {
+			break
+		}
+		b.key("y", "y", "y") // a key that is held down does nothing
+	}
 	if got := b.backend.got[len(b.backend.got)-1]; !strings.HasPrefix(got, "decide 1 true") {
 		t.Errorf("%q", got)
+	}
+	for _, l := range args {
+		if !shown[l] {
+			t.Errorf("%s was not on the screen before the call was allowed", l)
+		}
 	}
 }
 

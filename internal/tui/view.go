@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,11 +29,11 @@ func (m *model) layout() {
 		}
 		last = b
 		if n := m.groupAt(i); n >= groupFrom && !m.unfolded {
-			m.rows = append(m.rows, group(m.blocks[i:i+n], width)...)
+			m.rows = append(m.rows, m.look.all(group(m.blocks[i:i+n], width))...)
 			i += n - 1
 			continue
 		}
-		m.rows = append(m.rows, b.draw(width, m.unfolded)...)
+		m.rows = append(m.rows, b.draw(width, m.unfolded, m.look)...)
 	}
 }
 
@@ -97,17 +96,14 @@ func (m *model) View() tea.View {
 		lines = append(lines, row)
 	}
 	if len(m.rows) == 0 && page > 2 {
-		lines = append(lines, wrapped(m.c.Hint, max(m.width-1, 4), "", "", dim)...)
+		lines = append(lines, m.look.all(wrapped(m.c.Hint, max(m.width-1, 4), "", "", dim))...)
 		lines = lines[:min(len(lines), page)]
 	}
 	for len(lines) < page {
 		lines = append(lines, "")
 	}
 	cursor.Y += page
-	lines = append(lines, footer...)
-	for i, l := range lines {
-		lines[i] = themed(l, m.theme)
-	}
+	lines = append(lines, m.look.all(footer)...)
 	v.SetContent(strings.Join(lines, "\n"))
 	if cursor.Y < m.height {
 		v.Cursor = tea.NewCursor(min(cursor.X, m.width-1), cursor.Y)
@@ -119,27 +115,70 @@ func (m *model) View() tea.View {
 func (m *model) footer() (lines []string, cursor tea.Position) {
 	width := max(m.width-1, 4)
 	add := func(l string) { lines = append(lines, l) }
-	if !m.follow {
-		add("") // replaced below, when the height of the footer is known
-	} else {
-		add("")
+	asks := m.asked != "" && len(m.asks) > 0
+	tight := asks && (m.height < tightHeight || width < narrowWidth)
+	foot, cursor := m.foot(width, tight)
+	if !tight {
+		add("") // replaced below if the view does not follow, when the height of the footer is known
+		if m.busy && m.asked == "" {
+			add(m.working(width))
+		}
+		lines = append(lines, m.queued(width)...)
 	}
-	if m.busy && m.asked == "" {
-		add(m.working(width))
-	}
-	for _, text := range append(append([]string(nil), m.steered...), m.queue...) {
-		add(dim + shorten("» queued: "+safeLine(text), width) + reset)
-	}
-	if m.asked != "" && len(m.asks) > 0 {
-		lines = append(lines, m.panel(width)...)
+	if asks {
+		lines = append(lines, m.panel(width, m.height-len(lines)-len(foot), tight)...)
 	}
 	if m.mode == modePick {
 		lines = append(lines, m.pick.show(width, max(m.height-len(lines)-4, 2))...)
 	}
-	s := m.in.show(m.room())
-	if label := m.label(); label != "" {
-		add(yellow + shorten(label, width) + reset)
+	cursor.Y += len(lines)
+	lines = append(lines, foot...)
+	if len(lines) > m.height {
+		m.sight.rows = 0 // View leaves out lines, perhaps of the question
 	}
+	if m.follow || tight {
+		return lines, cursor
+	}
+	below := max(len(m.rows)-m.top-max(m.height-len(lines), 0), 0)
+	words := "lines"
+	switch below {
+	case 0:
+		return lines, cursor
+	case 1:
+		words = "line"
+	}
+	lines[0] = dim + shorten(fmt.Sprintf("── %d %s below · Ctrl-End follows ──", below, words), width) + reset
+	return lines, cursor
+}
+
+// queued draws the messages that wait.
+func (m *model) queued(width int) (lines []string) {
+	list := append(append([]string(nil), m.steered...), m.queue...)
+	most := max(m.height/4, 1)
+	for i, text := range list {
+		if left := len(list) - i; i == most-1 && left > 1 {
+			return append(lines, dim+shorten(fmt.Sprintf("» %d messages queued", left), width)+reset)
+		}
+		lines = append(lines, dim+shorten("» queued: "+safeLine(text), width)+reset)
+	}
+	return lines
+}
+
+// foot draws the input with its label and note, and the status line. If tight is set, it draws the input and the line
+// that is needed most.
+func (m *model) foot(width int, tight bool) (lines []string, cursor tea.Position) {
+	if label := m.label(); label != "" && (!tight || m.note == "") {
+		labels := wrapped(label, width, "", "", yellow)
+		most := min(max(m.height/6, 1), labelRows)
+		if tight {
+			most = 1
+		}
+		if len(labels) > most {
+			labels = append(labels[:most-1:most-1], markdown.Cut(labels[most-1], max(width-1, 1))+"…"+reset)
+		}
+		lines = append(lines, labels...)
+	}
+	s := m.in.show(m.room())
 	most := max(m.height/3, 1)
 	from := min(max(s.row-most+1, 0), max(len(s.lines)-most, 0))
 	for i := from; i < min(from+most, len(s.lines)); i++ {
@@ -150,26 +189,23 @@ func (m *model) footer() (lines []string, cursor tea.Position) {
 		if i == s.row {
 			cursor = tea.Position{X: 2 + s.col, Y: len(lines)}
 		}
-		add(lead + s.lines[i])
+		if m.mode == modeForm && m.form.offered && s.lines[i] != "" {
+			lead += invert // as selected: a character replaces it
+		}
+		lines = append(lines, lead+s.lines[i]+reset)
 	}
 	if m.note != "" {
 		notes := wrapped(m.note, width, "", "", dim)
 		lines = append(lines, notes[:min(len(notes), max(m.height/3, 1))]...)
 	}
-	add(m.statusLine(width))
-	if !m.follow {
-		below := max(len(m.rows)-m.top-max(m.height-len(lines), 0), 0)
-		words := "lines"
-		switch below {
-		case 0:
-			return lines, cursor
-		case 1:
-			words = "line"
-		}
-		lines[0] = dim + shorten(fmt.Sprintf("── %d %s below · Ctrl-End follows ──", below, words), width) + reset
+	if !tight {
+		lines = append(lines, m.statusLine(width))
 	}
 	return lines, cursor
 }
+
+// labelRows is the largest number of lines for the label of the input.
+const labelRows = 3
 
 // label returns the label of the input in the current mode. It returns "" if the input is a message.
 func (m *model) label() string {
@@ -195,27 +231,11 @@ func (m *model) label() string {
 // spinner contains the frames of the spinner.
 var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// plural returns a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
-// them returns the pronoun for a number of things.
-func them(n int) string {
-	if n == 1 {
-		return "it"
-	}
-	return "them"
-}
-
 // working returns the line that is shown while a run is in progress.
 func (m *model) working(width int) string {
 	parts := []string{fmt.Sprintf("%d s", int(m.c.Now().Sub(m.began)/time.Second))}
 	if m.letters > 0 {
-		parts = append(parts, "about "+plural((m.letters+3)/4, "token"))
+		parts = append(parts, "about "+countOf((m.letters+3)/4, "token"))
 	}
 	what := "working"
 	switch {
@@ -229,50 +249,6 @@ func (m *model) working(width int) string {
 	}
 	return cyan + spinner[m.spin%len(spinner)] + reset + dim +
 		shorten(" "+what+" "+strings.Join(parts, " · "), width-1) + reset
-}
-
-// panel draws the first pending question.
-func (m *model) panel(width int) (lines []string) {
-	a := m.asks[0]
-	head := a.Head
-	if n := len(m.asks); n > 1 {
-		head += fmt.Sprintf(" (1 of %d)", n)
-	}
-	lines = append(lines, yellow+bold+shorten("▌ "+safeLine(head), width)+reset)
-	bar := yellow + "▌ " + reset
-	for _, f := range a.Fields {
-		name := fmt.Sprintf("%-10s ", f[0])
-		lines = append(lines, wrapped(f[1], width, bar+dim+name+reset, bar+strings.Repeat(" ", 11), "")...)
-	}
-	var args []string
-	for _, l := range a.Args {
-		args = append(args, wrapped(l, width, bar, bar, "")...)
-	}
-	room := max(m.height-len(lines)-8, 1)
-	if m.mode == modeForm {
-		args = m.form.show(width-2, room, bar)
-	}
-	if m.hidden = max(len(args)-room, 0); m.hidden > 0 && m.mode == modeTalk {
-		args = append(args[:room:room], bar+dim+shorten("… "+plural(m.hidden, "more line")+"; y shows "+them(m.hidden)+" first",
-			width-2)+reset)
-	}
-	lines = append(lines, args...)
-	keys := a.keysOf()
-	switch {
-	case m.deciding:
-		keys = "…"
-	case m.mode == modeReason:
-		keys = "write a reason, or nothing; Enter denies, Esc goes back"
-	case m.mode == modeForm:
-		keys = "Tab and Up go to other fields, Enter sends, Ctrl-X edits the JSON, Esc goes back"
-	case m.mode == modeEdit:
-		keys = "Enter sends these arguments, Alt-Enter adds a line, Esc goes back"
-	case m.mode == modeIf:
-		keys = "Enter allows calls that fulfil this always, Esc goes back"
-	case len(m.in.text) > 0:
-		keys = "send or clear your text to answer: " + keys
-	}
-	return append(lines, wrapped(keys, width, bar, bar, bold)...)
 }
 
 // statusLine returns the last line of the screen.
