@@ -124,7 +124,6 @@ func (f *following) begin(ctx context.Context) (result *tenon.Result, moved bool
 	durable := r.Key != "" || r.Task != nil || r.State != "" || r.Responses != nil
 	call, err := host.StartClientCall(ctx, f.g.current(), host.ToolCall{Name: r.Name, Arguments: r.Arguments,
 		Principal: f.door.key.who, Credentials: credentials}, durable,
-		func(t *tenon.Tool) error { return r.CheckHeaders(t.Input) },
 		func(p tenon.Progress) { f.progress(p.Progress, p.Total, p.Message) })
 	if err != nil {
 		return nil, false, err
@@ -184,7 +183,7 @@ func (d *door) caller(r *mcp.ToolRequest) *mcp.Caller {
 	if r == nil {
 		return nil
 	}
-	c := &mcp.Caller{Capabilities: r.Capabilities, LogLevel: r.LogLevel}
+	c := &mcp.Caller{Capabilities: r.Capabilities, LogLevel: r.LogLevel, Check: r.CheckHeaders}
 	if r.LogLevel != "" {
 		h := d.g.current()
 		c.Log = func(params json.RawMessage) { r.LogRaw(h.Service().Callers().Mask(tenon.VisibleJSON(params))) }

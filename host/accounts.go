@@ -81,7 +81,10 @@ func SignInNeeded(ctx context.Context, h *Host, run string) string {
 				}
 			case agent.EventFailed:
 				f, err := view.Try[agent.Failure](e)
-				if err == nil && f.Error != nil && f.Error.Code == tenon.CodeAuth && h.signsIn(row.Owner(), server[e.Step]) {
+				if err != nil || f.Error == nil || f.Error.Code != tenon.CodeAuth {
+					continue
+				}
+				if h.signsIn(row.Owner(), server[e.Step]) {
 					return server[e.Step]
 				}
 			}

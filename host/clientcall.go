@@ -26,9 +26,8 @@ type ClientCall struct {
 // StartClientCall begins a call of a client of the gateway, under the rules. A call that the rules allow, that no
 // budget and no limit of a session counts and that durable does not demand is sent at once; its run is stored within
 // 100 ms, and the call is never sent again. Every other call is a run of the engine, which is stored first. Progress
-// receives the progress of the first kind of call. Check gets the tool; its error is returned, and the call is not
-// begun. Errors: as [Tools.Start].
-func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool, check func(*tenon.Tool) error,
+// receives the progress of the first kind of call. Errors: as [Tools.Start], and the ones of [mcp.Caller.Check].
+func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool,
 	progress func(tenon.Progress)) (*ClientCall, error) {
 	c.Ask = true
 	direct, err := h.directCall(ctx, &c)
@@ -37,8 +36,8 @@ func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool, che
 	}
 	call := &ClientCall{Run: direct.spec.Run.ID, h: h}
 	t, ok := direct.snapshot.Lookup(c.Name)
-	if ok {
-		if err := check(t); err != nil {
+	if by := mcp.CallerOf(ctx); ok && by != nil && by.Check != nil {
+		if err := by.Check(t.Input); err != nil {
 			return nil, err
 		}
 	}

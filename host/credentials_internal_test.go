@@ -104,7 +104,7 @@ func TestCredentialsOfLightCall(t *testing.T) {
 	call := func() {
 		t.Helper()
 		own := Credentials{"up": {Auth: servers.Auth{Type: servers.AuthBearer, Secret: tenon.NewSecret("token-of-ann")}}}
-		c, err := StartClientCall(t.Context(), h, ToolCall{Name: "who", Principal: "ann", Credentials: own}, false, func(*tenon.Tool) error { return nil }, func(tenon.Progress) {})
+		c, err := StartClientCall(t.Context(), h, ToolCall{Name: "who", Principal: "ann", Credentials: own}, false, func(tenon.Progress) {})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -192,7 +192,7 @@ func testKeptClientCalls(t *testing.T) {
 	h, r := readCounting(t)
 	calls := 0
 	for r.whole.Load() < 3 { // on a busy machine, a call may last so long that the engine takes it over
-		c, err := host.StartClientCall(t.Context(), h, host.ToolCall{Name: "tide"}, false, func(*tenon.Tool) error { return nil }, func(tenon.Progress) {})
+		c, err := host.StartClientCall(t.Context(), h, host.ToolCall{Name: "tide"}, false, func(tenon.Progress) {})
 		if err != nil || !c.IsLight() {
 			t.Fatalf("not a call without a journal: %v", err)
 		}

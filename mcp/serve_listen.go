@@ -39,8 +39,8 @@ func (c *serverConn) listen(ctx context.Context, r *jsonrpc.Request) ([]byte, er
 	return append(append([]byte(`{"resultType":"complete",`), subscription(r.ID)[1:]...), '}'), nil
 }
 
-// WatchTaskFunc begins to watch a task for a client. changed announces a change: task is the object that tasks/get would
-// return. stop is called once, when the client has left; no call of changed follows. An error refuses the task.
+// WatchTaskFunc begins to watch a task for a client. changed announces a change: task is the object that tasks/get
+// would return. stop is called once, when the client has left; no call of changed follows. An error refuses the task.
 type WatchTaskFunc func(ctx context.Context, id string, changed func(task json.RawMessage)) (stop func(), err error)
 
 // watchTasks begins to watch the tasks of a filter (extension Tasks), and returns the ones that the server accepts.

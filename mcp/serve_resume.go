@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A client of the legacy era can open a broken stream of notifications again with the header Last-Event-ID. It then gets
-// what was sent on that stream after this event, and nothing of other streams (2025-11-25, "Resumability and
+// A client of the legacy era can open a broken stream of notifications again with the header Last-Event-ID. It then
+// gets what was sent on that stream after this event, and nothing of other streams (2025-11-25, "Resumability and
 // Redelivery").
 
 const (
@@ -17,7 +17,8 @@ const (
 	maxStreams = 16
 )
 
-// sentEvents are the last events on the streams of a session. The zero value is empty. The session's lock protects it.
+// sentEvents are the last events on the streams of a session. The zero value is empty. The session's lock protects
+// it.
 type sentEvents struct {
 	list    []sentEvent
 	bytes   int

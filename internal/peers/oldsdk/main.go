@@ -3,7 +3,7 @@
 //	peers ──starts──► oldsdk URL ──MCP──► tenon serve
 //
 // Its code is package sdkclient of module internal/rivals. Only go.mod differs: it replaces the SDK by the earlier
-// version. It is a module of its own, because one build has one version of a module.
+// version. It is a separate module, because one build has one version of a module.
 package main
 
 import (
