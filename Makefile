@@ -1,6 +1,6 @@
 # What each target does stands in AGENTS.md. Building, testing and measuring need Go alone; check also needs a C
 # compiler (the race detector), peers and conformance need Node with npm, and peers
-# Python 3.10 or newer with venv.
+# Python 3.11 or newer with venv.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,7 +17,7 @@ LOCALMODEL := $(TENON_CACHE)/localmodel
 # What is installed is named by what it was asked for: a new clone with the same lock files
 # finds it, whatever the times of its files are.
 stamp = $(shell cat $(1) | cksum | tr ' ' -)
-PEERS_LOCKS := internal/peers/package.json internal/peers/package-lock.json $(addprefix internal/peers/python,1.txt 2.txt 3.txt 4.txt 5.txt) internal/peers/schemasuite.txt
+PEERS_LOCKS := internal/peers/package.json internal/peers/package-lock.json $(addprefix internal/peers/python,1.txt 2.txt 3.txt 4.txt 5.txt 6.txt) internal/peers/schemasuite.txt
 PEERS_READY := $(PEERS)/ready-$(call stamp,$(PEERS_LOCKS))
 CONFORMANCE_LOCKS := internal/conformance/package.json internal/conformance/package-lock.json
 CONFORMANCE_READY := $(CONFORMANCE)/ready-$(call stamp,$(CONFORMANCE_LOCKS))
@@ -145,7 +145,7 @@ $(PEERS_READY):
 	mkdir -p $(PEERS) && rm -f $(PEERS)/ready*
 	cp $(PEERS_LOCKS) $(PEERS)/
 	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error
-	cd $(PEERS) && for v in 1 2 3 4 5; do rm -rf python$$v; python3 -m venv python$$v; \
+	cd $(PEERS) && for v in 1 2 3 4 5 6; do rm -rf python$$v; python3 -m venv python$$v; \
 	  python$$v/bin/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: -r python$$v.txt; done
 	cd $(PEERS) && rm -rf schemasuite && mkdir schemasuite && python5/bin/pip download -q --disable-pip-version-check --no-deps --require-hashes \
 	  --no-build-isolation --no-binary :all: -d schemasuite -r schemasuite.txt && tar xzf schemasuite/jsonschema-*.tar.gz -C schemasuite

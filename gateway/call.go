@@ -49,7 +49,7 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 	ctx = mcp.WithCaller(ctx, f.caller)
 	mine, err := d.g.parked.turn(ctx, key)
 	if err != nil {
-		return d.reply(ctx, r, nil, err)
+		return d.reply(ctx, r, "", nil, err)
 	}
 	f.decided = mine.decided
 	defer f.decided()
@@ -57,21 +57,43 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 		err = checkState(r.State, f.run)
 	}
 	defer func() { f.release() }()
-	if err == nil && f.run == "" {
+	joins := f.run != "" // the parked run of an equal call
+	if err == nil && !joins {
 		result, moved, err := f.begin(ctx)
 		if !moved {
-			return d.reply(ctx, r, kept.of(result), err)
+			return d.reply(ctx, r, f.run, kept.of(result), err)
 		}
 	} else {
 		f.decided()
+		if err == nil {
+			err = d.checkHeaders(ctx, r, f)
+		}
+	}
+	if err != nil {
+		return d.reply(ctx, r, f.run, nil, err)
+	}
+	if joins {
 		f.follows(f.run)
 		f.bring(ctx)
 	}
-	if err != nil {
-		return d.reply(ctx, r, nil, err)
-	}
 	result, err := f.follow(ctx)
-	return d.reply(ctx, r, kept.of(result), err)
+	return d.reply(ctx, r, f.run, kept.of(result), err)
+}
+
+// checkHeaders checks the headers of a request that joins a parked run; see [mcp.ToolRequest.CheckHeaders]. If they are
+// wrong, the run stays for an equal call.
+func (d *door) checkHeaders(ctx context.Context, r *mcp.ToolRequest, f *following) error {
+	snapshot, _, err := d.g.current().Tools().Snapshot(ctx)
+	if err != nil {
+		return nil // the headers matter only between the client and here
+	}
+	if t, ok := snapshot.Lookup(r.Name); ok {
+		err = r.CheckHeaders(t.Input)
+	}
+	if err != nil {
+		d.g.parked.leave(f.key, f.run)
+	}
+	return err
 }
 
 // original is the result of a call with its hidden characters.
@@ -161,7 +183,7 @@ func (d *door) caller(r *mcp.ToolRequest) *mcp.Caller {
 	if r == nil {
 		return nil
 	}
-	c := &mcp.Caller{Capabilities: r.Capabilities, LogLevel: r.LogLevel}
+	c := &mcp.Caller{Capabilities: r.Capabilities, LogLevel: r.LogLevel, Check: r.CheckHeaders}
 	if r.LogLevel != "" {
 		h := d.g.current()
 		c.Log = func(params json.RawMessage) { r.LogRaw(h.Service().Callers().Mask(tenon.VisibleJSON(params))) }

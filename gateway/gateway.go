@@ -215,7 +215,7 @@ func (g *Gateway) door(who tenon.Principal, endpoint string) (*door, error) {
 	d.server, err = mcp.NewServer(mcp.ServerConfig{Name: g.cfg.Name, Version: g.cfg.Version, Source: searching{d},
 		Private: true, Offers: d.offers, Completions: true, Watch: d.watch, Observe: d.observe,
 		Joined: d.joined, Seen: d.seenClient, Left: d.left,
-		Extensions: []string{mcp.ExtensionTasks}, QuietTasks: true, Extra: d.extra,
+		Extensions: []string{mcp.ExtensionTasks}, Extra: d.extra, WatchTask: d.watchTask,
 		Instructions: about.Description, PageSize: pageSize, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err

@@ -50,6 +50,9 @@ func (d *door) offers(ctx context.Context, method string, params json.RawMessage
 	}
 	var account ofAccount
 	if r := mcp.RequestOf(ctx); r != nil && errors.As(err, &account) {
+		if method == "completion/complete" && r.Modern { // it has no questions (2026-07-28, MRTR)
+			return nil, d.refusal(ctx, h, params, d.linked(ctx, account.server, account.error))
+		}
 		var needed json.RawMessage
 		if needed, err = d.signInFor(ctx, r, account.server, account.error); needed != nil {
 			return needed, nil
@@ -266,7 +269,9 @@ func (d *door) prompt(ctx context.Context, h *host.Host, params []byte) (json.Ra
 	if ctx, err = d.as(ctx, h, server); err != nil {
 		return nil, d.atServer(h, server, err)
 	}
-	raw, err := d.askPrompt(ctx, s, want, remote, args)
+	raw, err := d.askOffer(ctx, offerRequest{"prompts/get", want, func(ctx context.Context) (json.RawMessage, error) {
+		return s.Prompt(ctx, remote, args)
+	}})
 	return raw, d.atServer(h, server, err)
 }
 
@@ -320,11 +325,16 @@ func (d *door) complete(ctx context.Context, h *host.Host, params []byte) (json.
 		return nil, tenon.Errorf(tenon.CodeDenied, "'%s' is denied: %s", tenon.Visible(of.Name), reason)
 	}
 	if ctx, err = d.as(ctx, h, server); err != nil {
-		return nil, err
+		return nil, d.atServer(h, server, err)
+	}
+	if r := mcp.RequestOf(ctx); r != nil && !r.Modern { // a modern client cannot be asked for a completion (MRTR)
+		caller := d.caller(r)
+		caller.Ask = r.Ask
+		ctx = mcp.WithCaller(ctx, caller)
 	}
 	found, err := s.Complete(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, d.atServer(h, server, err)
 	}
 	return json.Marshal(map[string]any{"completion": map[string]any{"values": append([]string{}, found.Values...),
 		"total": max(found.Total, len(found.Values)), "hasMore": found.More}})

@@ -220,7 +220,7 @@ func (d searching) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessag
 
 // innerCall returns the request for the tool that the arguments of call_tool name. Errors: invalid.
 func innerCall(r *mcp.ToolRequest) (*mcp.ToolRequest, error) {
-	inner := *r
+	inner := r.Inner()
 	inner.Name, inner.Arguments = "", json.RawMessage("{}")
 	for k, v := range rawjson.Members(r.Arguments) {
 		switch string(k) {

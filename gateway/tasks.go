@@ -17,8 +17,8 @@ import (
 )
 
 // A client that declares the extension Tasks (2026-07-28) does not hold a connection while its call waits for a person:
-// it gets a task, which it polls. The id of the task is the run of the call, so that every process of the store, also
-// one that starts later, can answer. The gateway does not announce changes of tasks.
+// it gets a task, which it polls or subscribes to. The id of the task is the run of the call, so that every process of
+// the store, also one that starts later, can answer.
 
 const (
 	// taskPoll is the interval at which clients are advised to poll, in milliseconds.
@@ -127,7 +127,10 @@ func (d *door) taskNow(ctx context.Context, h *host.Host, row tenon.Run, call ag
 	if waits || ctx.Err() != nil { // it was resumed in between
 		return append(taskOf(begin, row, "working", f.advice()), '}'), nil
 	}
-	raw, err := d.answer(f.request, result, err)
+	if tenon.ErrorCode(err) == tenon.CodeAuth {
+		err = d.linked(ctx, host.SignsInItself(ctx, h, d.key.who, call.Name), err)
+	}
+	raw, err := d.answer(f.request, d.withLink(ctx, call.Name, f.run, result), err)
 	var refused *jsonrpc.Error
 	switch {
 	case errors.As(err, &refused):
@@ -141,4 +144,59 @@ func (d *door) taskNow(ctx context.Context, h *host.Host, row tenon.Run, call ag
 		f.fetched(ctx)
 	}
 	return append(member(taskOf(begin, row, "completed", ""), "result", without(raw, "resultType")), '}'), nil
+}
+
+// watchTask announces the changes of a task; see [mcp.ServerConfig.WatchTask]. If the task has ended, it announces that
+// at once. A result that was announced counts as delivered, so that the next equal call is a new one.
+func (d *door) watchTask(ctx context.Context, id string, changed func(json.RawMessage)) (stop func(), err error) {
+	if _, _, err := d.task(ctx, d.g.current(), id); err != nil {
+		return nil, err
+	}
+	if !d.g.enter() {
+		return nil, errClosing
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer d.g.calls.Done()
+		d.announce(ctx, id, changed)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}, nil
+}
+
+// announce calls changed for each change of a task, until the task, the gateway or ctx ends.
+func (d *door) announce(ctx context.Context, id string, changed func(json.RawMessage)) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var last tenon.RunState
+	for {
+		h := d.g.current()
+		next := h.Service().Storage().State().Changed(ctx)
+		row, call, err := d.task(ctx, h, id)
+		if err == nil && row.State != last {
+			if last != "" || row.State.Ended() { // otherwise the client knows that the task is under way
+				now, err := d.taskNow(ctx, h, row, call)
+				if err != nil {
+					return // the task is asked for, which gives the error
+				}
+				changed(h.Service().Callers().Mask(without(now, "resultType")))
+			}
+			last = row.State
+		}
+		if err == nil && row.State.Ended() {
+			return
+		}
+		select {
+		case <-next:
+		case <-look.C:
+		case <-d.g.draining.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }

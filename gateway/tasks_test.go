@@ -1,8 +1,11 @@
 package gateway_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -119,5 +122,96 @@ func TestGW_21_TasksOfAClient(t *testing.T) {
 		Input: &tenon.InputAnswer{State: r.Input.State}})
 	if err != nil || r.Text() != "written" || u.writes.Load() != 1 {
 		t.Errorf("%+v, %v after %d calls", r, err, u.writes.Load())
+	}
+}
+
+// listenTo opens a subscription of a modern client, and returns its messages. They end with the request.
+func (w *world) listenTo(t *testing.T, token, capabilities, filter string) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, strings.NewReader(fmt.Sprintf(
+		`{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":%s,"_meta":{`+
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s}}}`, filter, capabilities)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Authorization": "Bearer " + token, "MCP-Protocol-Version": mcp.Modern, "Mcp-Method": "subscriptions/listen"} {
+		req.Header.Set(k, v)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, ended := make(chan string, 100), make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(messages)
+		lines := bufio.NewScanner(res.Body)
+		for lines.Scan() {
+			if text := strings.TrimPrefix(lines.Text(), "data: "); strings.HasPrefix(text, "{") {
+				messages <- text
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		_ = res.Body.Close()
+	})
+	return messages
+}
+
+// TestGW_21_TasksAreAnnounced checks that a client that subscribes to a task gets each of its states with the result,
+// for tasks of its own principal only, and that the result then counts as delivered.
+func TestGW_21_TasksAreAnnounced(t *testing.T) {
+	u := serveUpstream(t, mcp.ServerConfig{})
+	w := open(t, upstreamConfig(u, ""), gateway.Config{})
+	begin := func() string {
+		t.Helper()
+		r, failure := w.modern(t, annaToken, tasksDeclared, "tools/call", "write", `"name":"write","arguments":{"n":1}`)
+		id := rawjson.String(rawjson.Field([]byte(r), "taskId"))
+		if id == "" {
+			t.Fatalf("%s %s", r, failure)
+		}
+		return id
+	}
+	id := begin()
+	filter := fmt.Sprintf(`{"taskIds":[%q,"run_x"]}`, id)
+	own := w.listenTo(t, annaToken, tasksDeclared, filter)
+	if got := <-own; !strings.Contains(got, "acknowledged") || !strings.Contains(got, fmt.Sprintf(`"taskIds":[%q]`, id)) {
+		t.Errorf("acknowledged: %s", got)
+	}
+	if got := <-w.listenTo(t, bertToken, tasksDeclared, filter); strings.Contains(got, id) {
+		t.Errorf("another principal: %s", got)
+	}
+	if got := <-w.listenTo(t, annaToken, `{}`, filter); !strings.Contains(got, "-32021") {
+		t.Errorf("not declared: %s", got)
+	}
+	w.decide(t, id, tenon.Allow)
+	var last string
+	for got := range own {
+		params := rawjson.Field([]byte(got), "params")
+		if rawjson.String(rawjson.Field(params, "taskId")) != id || !strings.Contains(got, `"io.modelcontextprotocol/subscriptionId":7`) ||
+			rawjson.Field(params, "resultType") != nil || rawjson.String(rawjson.Field([]byte(got), "method")) != "notifications/tasks" {
+			t.Errorf("announced: %s", got)
+		}
+		if last = rawjson.String(rawjson.Field(params, "status")); last != "working" {
+			if text := string(rawjson.Field(params, "result")); text != `{"content":[{"type":"text","text":"written"}]}` {
+				t.Errorf("result %s", text)
+			}
+			break
+		}
+	}
+	if last != "completed" {
+		t.Errorf("the last status is %q", last)
+	}
+	late := w.listenTo(t, annaToken, tasksDeclared, filter) // after the end
+	<-late
+	if got := <-late; !strings.Contains(got, `"completed"`) {
+		t.Errorf("announced late: %s", got)
+	}
+	if next := begin(); next == id {
+		t.Error("an equal call after the result is the same task")
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -31,10 +32,14 @@ func (d *door) watch(ctx context.Context, uri string) (stop func(), err error) {
 			d.server.ResourceUpdated(uri, d.g.current().Service().Callers().Mask(tenon.VisibleJSON(params)))
 		})
 	}
-	if err != nil {
-		return nil, d.refusal(ctx, h, append(text([]byte{'{'}, "uri", uri), '}'), err)
+	if err == nil {
+		return stop, nil
 	}
-	return stop, nil
+	var account ofAccount
+	if r := mcp.RequestOf(ctx); r != nil && !r.Modern && errors.As(d.atServer(h, server, err), &account) {
+		_, err = d.signInFor(ctx, r, account.server, err)
+	}
+	return nil, d.refusal(ctx, h, append(text([]byte{'{'}, "uri", uri), '}'), err)
 }
 
 // watchable returns the server of a resource that the principal may read, and a context with the principal's

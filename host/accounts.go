@@ -6,7 +6,9 @@ import (
 	"maps"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/servers"
+	"github.com/tenonhq/tenon/view"
 )
 
 // SignInLink says what a link for a sign-in is for.
@@ -46,6 +48,49 @@ func SignsInItself(ctx context.Context, h *Host, who tenon.Principal, tool strin
 		return ""
 	}
 	return t.Server
+}
+
+const (
+	// maxSearchedRuns bounds the runs that SignInNeeded reads, maxSearchedEvents the events of each of them.
+	maxSearchedRuns, maxSearchedEvents = 64, 2000
+)
+
+// SignInNeeded returns a server where the principal of a run has to sign in for itself, because a call of the run, or
+// of a run that it began, failed without a sign-in. It returns "" if there is none.
+func SignInNeeded(ctx context.Context, h *Host, run string) string {
+	row, err := h.store.Run(ctx, run)
+	if err != nil {
+		return ""
+	}
+	for runs := []string{run}; len(runs) > 0 && len(runs) < maxSearchedRuns; runs = runs[1:] {
+		events, err := h.store.Events(ctx, runs[0], 0, maxSearchedEvents)
+		if err != nil {
+			continue // a run that did not begin
+		}
+		server := map[string]string{} // of the calls, by step
+		for _, e := range events {
+			switch e.Kind {
+			case agent.EventDecided:
+				d, err := view.Try[agent.Decision](e)
+				if err != nil {
+					continue
+				}
+				server[e.Step] = d.Server
+				if d.Kind == agent.KindAgent || d.Kind == agent.KindWorkflow {
+					runs = append(runs, tenon.ChildRun(runs[0], e.Step))
+				}
+			case agent.EventFailed:
+				f, err := view.Try[agent.Failure](e)
+				if err != nil || f.Error == nil || f.Error.Code != tenon.CodeAuth {
+					continue
+				}
+				if h.signsIn(row.Owner(), server[e.Step]) {
+					return server[e.Step]
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // SignIn lets a principal sign in to a server, and keeps the tokens for this principal only. visit sends the browser of

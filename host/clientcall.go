@@ -28,7 +28,7 @@ type ClientCall struct {
 // StartClientCall begins a call of a client of the gateway, under the rules. A call that the rules allow, that no
 // budget and no limit of a session counts and that durable does not demand is sent at once; its run is stored within
 // 100 ms, and the call is never sent again. Every other call is a run of the engine, which is stored first. Progress
-// receives the progress of the first kind of call. Errors: as [Tools.Start].
+// receives the progress of the first kind of call. Errors: as [Tools.Start], and the ones of [mcp.Caller.Check].
 func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool,
 	progress func(tenon.Progress)) (*ClientCall, error) {
 	c.Ask = true
@@ -37,8 +37,14 @@ func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool,
 		return nil, err
 	}
 	call := &ClientCall{Run: direct.spec.Run.ID, h: h}
+	t, ok := direct.snapshot.Lookup(c.Name)
+	if by := mcp.CallerOf(ctx); ok && by != nil && by.Check != nil {
+		if err := by.Check(t.Input); err != nil {
+			return nil, err
+		}
+	}
 	FollowClientCall(h, call.Run, mcp.CallerOf(ctx)) // until the caller's own ends
-	if t, ok := direct.snapshot.Lookup(c.Name); !durable && ok && h.callee(t) == nil {
+	if !durable && ok && h.callee(t) == nil {
 		if call.light, err = h.startLight(ctx, direct, c.Credentials, progress); err != nil {
 			return nil, err
 		}

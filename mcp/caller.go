@@ -18,12 +18,16 @@ type Caller struct {
 	// Log receives the params of the server's log messages while the request is open. It must not block. It may be
 	// nil.
 	Log func(params json.RawMessage)
-	// Ask answers questions of a legacy server during prompts/get; nil refuses them. Calls of tools have
-	// [tenon.Call.Ask].
+	// Ask answers questions of a legacy server during prompts/get, resources/read and completion/complete; nil refuses
+	// them. Calls of tools have [tenon.Call.Ask].
 	Ask AskFunc
-	// Input answers what a modern server asked for during prompts/get; nil on the first request. [Client.Prompt]
-	// returns results that are input_required, because Ask or the client answers them.
+	// Input answers what a modern server asked for during prompts/get or resources/read; nil on the first request.
+	// [Client.Prompt] returns results that are input_required, and [Client.Read] returns them as an [*InputError],
+	// because Ask or the client answers them.
 	Input *tenon.InputAnswer
+	// Check is called with the input schema of a tool before the client's call of it begins. Its error is the answer. It
+	// may be nil; see [ToolRequest.CheckHeaders].
+	Check func(schema json.RawMessage) error
 	// Original receives the result of a call with the hidden characters that the server sent, if the journal has codes
 	// in their place. Secrets and the members that rules name are masked. It must not block. It may be nil.
 	Original func(r *tenon.Result)

@@ -50,7 +50,11 @@ func (c *Client) Complete(ctx context.Context, r CompletionRequest) (Completion,
 		}
 		params = member(params, "context", append(member([]byte{'{'}, "arguments", b), '}'))
 	}
-	raw, err := c.get(ctx, "completion/complete", params, about, nil)
+	var caller *Caller // only for the questions of a legacy server: no modern one may ask here (2026-07-28, MRTR)
+	if !c.isModern() {
+		caller = CallerOf(ctx)
+	}
+	raw, err := c.get(ctx, "completion/complete", params, about, caller)
 	if err != nil {
 		return found, err
 	}

@@ -138,21 +138,52 @@ func (c *Client) Prompt(ctx context.Context, name string, args map[string]string
 		params = member(params, "arguments", b)
 	}
 	caller := CallerOf(ctx)
-	if caller != nil && caller.Input != nil && c.isModern() {
-		if len(caller.Input.Responses) > 0 {
-			params = member(params, "inputResponses", caller.Input.Responses)
-		}
-		if caller.Input.State != "" {
-			params = text(params, "requestState", caller.Input.State)
-		}
+	return c.get(ctx, "prompts/get", c.withInput(params, caller), name, caller)
+}
+
+// withInput appends the answers of the client to what a modern server asked for.
+func (c *Client) withInput(params []byte, caller *Caller) []byte {
+	if caller == nil || caller.Input == nil || !c.isModern() {
+		return params
 	}
-	return c.get(ctx, "prompts/get", params, name, caller)
+	if len(caller.Input.Responses) > 0 {
+		params = member(params, "inputResponses", caller.Input.Responses)
+	}
+	if caller.Input.State != "" {
+		params = text(params, "requestState", caller.Input.State)
+	}
+	return params
+}
+
+// InputError is the error of a request that a modern server answers only after it got input. Its client, which is
+// behind the request (see [Caller]), can give the input and repeat the request.
+type InputError struct {
+	Method string
+	Raw    json.RawMessage // the server's result, of type input_required
+}
+
+// Error implements error.
+func (e *InputError) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns the error with its code, protocol, for callers that have no client.
+func (e *InputError) Unwrap() error {
+	return tenon.Errorf(tenon.CodeProtocol, "%s wants input first, which is given during tool calls only", e.Method)
+}
+
+// isInputRequired reports whether the result of a modern server asks for input.
+func isInputRequired(raw []byte) bool {
+	return rawjson.String(rawjson.Field(raw, "resultType")) == "input_required"
 }
 
 // Read returns the contents of a resource (resources/read), one for each part of it: type resource, with URI,
-// MimeType, and Text or Data (base64). It returns the errors of [Client.Prompt].
+// MimeType, and Text or Data (base64). It returns the errors of [Client.Prompt]. If a [Caller] is behind the request
+// and a modern server wants input first, the error is an [*InputError].
 func (c *Client) Read(ctx context.Context, uri string) ([]tenon.Content, error) {
-	raw, err := c.get(ctx, "resources/read", text(nil, "uri", uri), uri, nil)
+	caller := CallerOf(ctx)
+	raw, err := c.get(ctx, "resources/read", c.withInput(text(nil, "uri", uri), caller), uri, caller)
+	if err == nil && isInputRequired(raw) && c.isModern() {
+		err = &InputError{"resources/read", raw}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +218,7 @@ func (c *Client) get(ctx context.Context, method string, params []byte, about st
 	case given && kind == "input_required" && c.isModern() && caller != nil:
 		return raw, nil
 	case given && kind == "input_required" && c.isModern():
-		return nil, tenon.Errorf(tenon.CodeProtocol, "%s wants input first, which is given during tool calls only",
-			method)
+		return nil, (&InputError{Method: method}).Unwrap()
 	case given && kind != "complete":
 		return nil, tenon.Errorf(tenon.CodeProtocol, "%s gave a result of the unsupported resultType %s", method,
 			strconv.QuoteToASCII(kind))

@@ -1,9 +1,15 @@
 package mcp
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"net/http"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -152,10 +158,18 @@ func headersOf(params []mirrored, args []byte) map[string]string {
 }
 
 func headerText(kind string, v []byte) (string, bool) {
+	s, ok := valueText(kind, v)
+	if kind == "string" {
+		s = transport.HeaderValue(s)
+	}
+	return s, ok
+}
+
+// valueText returns the text of an argument before it is encoded for a header.
+func valueText(kind string, v []byte) (string, bool) {
 	switch kind {
 	case "string":
-		s, ok := rawjson.ParseString(v)
-		return transport.HeaderValue(s), ok
+		return rawjson.ParseString(v)
 	case "boolean":
 		return string(v), string(v) == "true" || string(v) == "false"
 	}
@@ -167,6 +181,79 @@ func headerText(kind string, v []byte) (string, bool) {
 		s = whole // 42.0 is the integer 42
 	}
 	return s, !strings.ContainsAny(s, ".eE")
+}
+
+// paramHeaders are the headers of a tools/call request over modern HTTP.
+type paramHeaders struct {
+	header http.Header
+	strict bool // an argument needs its header
+}
+
+// CheckHeaders returns a *jsonrpc.Error if the request came with headers of arguments (Mcp-Param-…) that differ from
+// the arguments, or without a header that the tool's input schema requests (2026-07-28, "Server Behavior for Custom
+// Headers"). It returns nil for requests that have no such headers: over streams, and of the legacy era. A schema with
+// an invalid annotation requests none, since clients must not use its tool.
+func (r *ToolRequest) CheckHeaders(schema json.RawMessage) error {
+	if r.headers.header == nil || !bytes.Contains(schema, []byte(annotationHeader)) {
+		return nil
+	}
+	params, err := readMirrored(schema)
+	if err != nil {
+		return nil
+	}
+	for _, p := range params {
+		v := []byte(r.Arguments)
+		for _, name := range p.path {
+			v = rawjson.Field(v, name)
+		}
+		got := r.headers.header.Values(p.header)
+		if why := p.differs(got, v, r.headers.strict); why != "" {
+			return jsonrpc.Errorf(codeHeaderMismatch, "Header mismatch: %s %s", p.header, why)
+		}
+	}
+	return nil
+}
+
+// differs returns how the values of a header differ from an argument, or "" if they do not. v is nil if the argument is
+// absent.
+func (p *mirrored) differs(got []string, v []byte, strict bool) string {
+	want, ok := valueText(p.kind, v)
+	switch {
+	case len(got) == 0 && (!ok || !strict):
+		return ""
+	case len(got) == 0:
+		return "is missing"
+	case !ok:
+		return "has no such argument" // null, absent, or of a type that the schema refuses
+	case len(got) > 1:
+		return "is there more than once"
+	}
+	text, valid := transport.DecodeHeaderValue(got[0])
+	switch {
+	case !valid || !isVisible(got[0]) || !utf8.ValidString(text):
+		return "contains invalid characters"
+	case text == want, p.kind == "integer" && sameInteger(text, want):
+		return ""
+	}
+	return "differs from the argument"
+}
+
+// isVisible reports whether a header contains only what a value may contain (RFC 9110, 5.5).
+func isVisible(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if (s[i] < ' ' || s[i] > '~') && s[i] != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// sameInteger compares two decimal numbers within the range of integers that every peer can represent.
+func sameInteger(a, b string) bool {
+	const most = 1<<53 - 1
+	x, err := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return err == nil && err2 == nil && x == y && math.Trunc(x) == x && math.Abs(x) <= most
 }
 
 // learn records which arguments of a tool are also sent as headers. It returns an error for a tool that must not be

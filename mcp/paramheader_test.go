@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"encoding/json"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,5 +74,60 @@ func TestHeadersOf(t *testing.T) {
 		if diff := cmp.Diff(want, headersOf(params, json.RawMessage(args))); diff != "" {
 			t.Errorf("%s\n%s", args, diff)
 		}
+	}
+}
+
+// TestCheckHeaders checks how headers of a request are compared with its arguments (2026-07-28, "Server Behavior for
+// Custom Headers").
+func TestCheckHeaders(t *testing.T) {
+	const schema = `{"properties":{"s":{"type":"string","x-mcp-header":"S"},"i":{"type":"integer","x-mcp-header":"I"},
+		"b":{"type":"boolean","x-mcp-header":"B"},"o":{"properties":{"s":{"type":"string","x-mcp-header":"Deep"}}},"free":{}}}`
+	for name, tt := range map[string]struct {
+		args   string
+		header []string // names and values
+		want   string   // part of the error; empty: none
+	}{
+		"nothing":                     {`{}`, nil, ""},
+		"null":                        {`{"s":null,"i":null}`, nil, ""},
+		"equal":                       {`{"s":"x","i":-7,"b":true}`, []string{"S", "x", "I", "-7", "B", "true"}, ""},
+		"another case of the name":    {`{"s":"x"}`, []string{"s", "x"}, ""},
+		"encoded":                     {`{"s":"grüezi"}`, []string{"S", "=?base64?Z3LDvGV6aQ==?="}, ""},
+		"encoded without need":        {`{"s":"hi"}`, []string{"S", "=?base64?aGk=?="}, ""},
+		"empty":                       {`{"s":""}`, []string{"S", ""}, ""},
+		"nested":                      {`{"o":{"s":"x"}}`, []string{"Deep", "x"}, ""},
+		"a header of no argument":     {`{}`, []string{"Free", "x"}, ""},
+		"numbers of different form":   {`{"i":42.0}`, []string{"I", "42"}, ""},
+		"numbers of different form 2": {`{"i":42}`, []string{"I", "42.0"}, ""},
+		"missing":                     {`{"s":"x"}`, nil, "Mcp-Param-S is missing"},
+		"missing, nested":             {`{"o":{"s":"x"}}`, nil, "Mcp-Param-Deep is missing"},
+		"differs":                     {`{"s":"x"}`, []string{"S", "y"}, "differs"},
+		"differs in case":             {`{"s":"x"}`, []string{"S", "X"}, "differs"},
+		"differs, encoded":            {`{"s":"x"}`, []string{"S", "=?base64?aGk=?="}, "differs"},
+		"literal of the marker":       {`{"s":"=?BASE64?aGk=?="}`, []string{"S", "=?BASE64?aGk=?="}, ""},
+		"differs, number":             {`{"i":42}`, []string{"I", "43"}, "differs"},
+		"beyond the safe range":       {`{"i":9007199254740993}`, []string{"I", "9007199254740992"}, "differs"},
+		"bad padding":                 {`{"s":"hi"}`, []string{"S", "=?base64?aGk?="}, "invalid characters"},
+		"bad base64":                  {`{"s":"hi"}`, []string{"S", "=?base64?a!k=?="}, "invalid characters"},
+		"no UTF-8":                    {`{"s":"hi"}`, []string{"S", "=?base64?/w==?="}, "invalid characters"},
+		"not visible":                 {`{"s":"grüezi"}`, []string{"S", "grüezi"}, "invalid characters"},
+		"twice":                       {`{"s":"x"}`, []string{"S", "x", "S", "x"}, "more than once"},
+		"no argument":                 {`{}`, []string{"S", "x"}, "no such argument"},
+		"a null argument":             {`{"s":null}`, []string{"S", "null"}, "no such argument"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := http.Header{}
+			for i := 0; i < len(tt.header); i += 2 {
+				h.Add("Mcp-Param-"+tt.header[i], tt.header[i+1])
+			}
+			r := &ToolRequest{Arguments: json.RawMessage(tt.args), headers: paramHeaders{h, true}}
+			err := r.CheckHeaders(json.RawMessage(schema))
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			r.headers = paramHeaders{}
+			if err := r.CheckHeaders(json.RawMessage(schema)); err != nil {
+				t.Errorf("without headers: %v", err)
+			}
+		})
 	}
 }

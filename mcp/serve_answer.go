@@ -37,6 +37,17 @@ func (a *answer) event(b []byte) {
 	a.flush()
 }
 
+// numbered sends an event with an id, from which the client can resume the stream.
+func (a *answer) numbered(e sentEvent) {
+	b := []byte("id: " + e.id() + "\n")
+	if e.body != nil {
+		b = append(b, "event: message\n"...)
+	}
+	b = append(append(b, "data: "...), bytes.ReplaceAll(e.body, []byte("\n"), []byte(" "))...)
+	_, _ = a.w.Write(append(b, "\n\n"...)) // errors do not matter: the client is gone, and may resume
+	a.flush()
+}
+
 func (a *answer) notice(method string, params []byte) {
 	a.request(jsonrpc.AppendRequest(nil, 0, method, params))
 }

@@ -175,8 +175,8 @@ func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		return
 	}
 	a := &answer{w: w, id: m.ID}
-	result, err := h.s.Handle(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params}, version,
-		a.notice)
+	result, err := h.s.single(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params}, version,
+		paramHeaders{r.Header, h.cfg.Strict}, a.notice)
 	a.finish(result, err, true)
 }
 
@@ -315,15 +315,26 @@ func (h *httpServer) get(w http.ResponseWriter, r *http.Request) {
 	if s == nil {
 		return
 	}
+	st, missed := s.follow(r.Context(), r.Header.Get("Last-Event-ID"))
+	defer s.unfollow(st)
 	a := &answer{w: w}
 	a.stream()
 	defer s.use()()
+	for _, one := range missed {
+		a.numbered(one)
+	}
 	for {
 		select {
-		case <-r.Context().Done():
+		case <-st.ctx.Done():
 			return
+		case one := <-st.late:
+			a.numbered(one)
 		case b := <-s.notices:
-			a.event(b)
+			one, mine := s.next(st, b)
+			if !mine {
+				return
+			}
+			a.numbered(one)
 		}
 	}
 }

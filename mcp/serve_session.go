@@ -22,6 +22,7 @@ type httpSession struct {
 	used  time.Time                       // when the last of them ended
 	asked map[string]chan jsonrpc.Message // requests to the client, by id
 	last  int64
+	sent  sentEvents
 }
 
 // maxSessions is the maximum number of sessions that clients can begin with initialize.

@@ -47,11 +47,12 @@ type ToolRequest struct {
 	// LogLevel is the minimum level of the log messages that the caller wants, or "" if it named none.
 	LogLevel string
 	// Client is how the caller names itself.
-	Client ClientID
-	notify func(method string, params []byte)
-	ask    AskFunc
-	left   func() bool
-	conn   *serverConn
+	Client  ClientID
+	headers paramHeaders
+	notify  func(method string, params []byte)
+	ask     AskFunc
+	left    func() bool
+	conn    *serverConn
 }
 
 // Session returns the session or stream of the client, over which it can be notified after the response.
@@ -60,6 +61,13 @@ func (r *ToolRequest) Session() Session { return Session{r.conn} }
 // Session is a session of Streamable HTTP, or a stream. The zero value belongs to no client. Equal values are the same
 // session.
 type Session struct{ c *serverConn }
+
+// Inner returns a copy of the request for a call of another tool, which its arguments describe. It has no headers.
+func (r *ToolRequest) Inner() ToolRequest {
+	inner := *r
+	inner.headers = paramHeaders{}
+	return inner
+}
 
 // Notify sends a notification to the client. It does nothing after the end of the session, and for a request without
 // one.
@@ -158,8 +166,9 @@ type ServerConfig struct {
 	// none.
 	Extensions []string
 	Extra      ExtraFunc
-	// QuietTasks says that changes of tasks are not announced, so that subscriptions to tasks are not accepted.
-	QuietTasks bool
+	// WatchTask begins to watch a task for a client (extension Tasks). If nil, subscriptions to all tasks are accepted;
+	// see [Server.TaskChanged].
+	WatchTask WatchTaskFunc
 	// Completions declares completions. Offers handles them (completion/complete).
 	Completions bool
 	// OldTasks declares tasks of revision 2025-11-25 to legacy clients. Extra handles their methods, too.
@@ -175,8 +184,8 @@ type ServerResource struct {
 
 type requestKey struct{}
 
-// RequestOf returns the request that [ServerConfig.Offers] handles, with the name and arguments of its params and the
-// capabilities of its client. It returns nil outside of Offers.
+// RequestOf returns the request that [ServerConfig.Offers] or [ServerConfig.Watch] handles, with the name and arguments
+// of its params and the capabilities of its client. It returns nil outside of these functions.
 func RequestOf(ctx context.Context) *ToolRequest {
 	r, _ := ctx.Value(requestKey{}).(*ToolRequest)
 	return r
@@ -244,6 +253,8 @@ type serverConn struct {
 	notify func(method string, params []byte)
 	ask    AskFunc
 	left   func() bool // reports whether the client has left; nil if that ends the context
+	// headers are the headers of the only request of the connection.
+	headers paramHeaders
 
 	mu      sync.Mutex
 	version string            // legacy: the agreed revision
@@ -296,7 +307,13 @@ func (s *Server) Serve(ctx context.Context, stream jsonrpc.Stream) error {
 // it. version is the version in the request's header, or "". A modern request names its version in _meta.
 func (s *Server) Handle(ctx context.Context, r *jsonrpc.Request, version string,
 	notify func(method string, params []byte)) ([]byte, error) {
-	c := &serverConn{s: s, notify: notify, subs: map[string][]byte{}}
+	return s.single(ctx, r, version, paramHeaders{}, notify)
+}
+
+// single is Handle with the headers of arguments.
+func (s *Server) single(ctx context.Context, r *jsonrpc.Request, version string, headers paramHeaders,
+	notify func(method string, params []byte)) ([]byte, error) {
+	c := &serverConn{s: s, notify: notify, headers: headers, subs: map[string][]byte{}}
 	if IsLegacy(version) {
 		c.version = version
 	}
@@ -403,7 +420,7 @@ func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte
 		return []byte("{}"), nil
 	case "resources/subscribe":
 		if c.s.cfg.Watch != nil {
-			return c.watch(ctx, r.Params)
+			return c.watch(context.WithValue(ctx, requestKey{}, c.toolRequest(r, meta, false)), r.Params)
 		}
 	case "resources/unsubscribe":
 		if c.s.cfg.Watch != nil {
@@ -424,7 +441,7 @@ func (c *serverConn) modern(ctx context.Context, r *jsonrpc.Request, meta []byte
 		b := member([]byte(`{"resultType":"complete",`+c.s.caching()), "supportedVersions", c.s.versions())
 		return append(c.s.describe(b, ""), '}'), nil
 	case "subscriptions/listen":
-		return c.listen(ctx, r)
+		return c.listen(context.WithValue(ctx, requestKey{}, c.toolRequest(r, meta, true)), r)
 	}
 	result, err := c.common(ctx, r, meta, true)
 	if err != nil || rawjson.Field(result, "resultType") != nil {

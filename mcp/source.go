@@ -98,7 +98,7 @@ func (s *Server) caching() string {
 // toolRequest converts a request for handlers.
 func (c *serverConn) toolRequest(r *jsonrpc.Request, meta []byte, modern bool) *ToolRequest {
 	t := &ToolRequest{Meta: meta, Modern: modern, Arguments: json.RawMessage("{}"), notify: c.notify, ask: c.ask,
-		left: c.left, conn: c.session()}
+		left: c.left, conn: c.session(), headers: c.headers}
 	for k, v := range rawjson.Members(r.Params) {
 		switch string(k) {
 		case "name":
@@ -132,7 +132,7 @@ func (c *serverConn) toolRequest(r *jsonrpc.Request, meta []byte, modern bool) *
 // call calls a tool.
 func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
 	t := c.toolRequest(r, meta, modern)
-	run, err := c.s.tool(t.Name)
+	run, err := c.s.tool(t)
 	if err != nil {
 		return nil, err
 	}
@@ -151,16 +151,22 @@ func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, 
 	return b, nil
 }
 
-// tool returns the function that calls a tool. The error is a *jsonrpc.Error.
-func (s *Server) tool(name string) (func(context.Context, *ToolRequest) (json.RawMessage, error), error) {
+// tool returns the function that calls the tool of a request. A [ToolSource] checks the headers of the request by
+// itself. The error is a *jsonrpc.Error.
+func (s *Server) tool(r *ToolRequest) (func(context.Context, *ToolRequest) (json.RawMessage, error), error) {
 	if s.cfg.Source != nil {
 		return s.cfg.Source.Call, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, ok := s.byName[name]
+	i, ok := s.byName[r.Name]
 	if !ok {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown tool: %s", name)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Unknown tool: %s", r.Name)
+	}
+	if r.headers.header != nil {
+		if err := r.CheckHeaders(rawjson.Field(s.tools[i].Definition, "inputSchema")); err != nil {
+			return nil, err
+		}
 	}
 	return s.tools[i].Call, nil
 }

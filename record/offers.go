@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/tenonhq/tenon"
@@ -122,12 +123,7 @@ func (o *recordingOffers) Prompt(ctx context.Context, name string, args map[stri
 	o.r.prepare(o.folder)
 	path := o.r.begin(o.folder, x)
 	during := &traffic{x: x}
-	if c := mcp.CallerOf(ctx); c != nil && c.Ask != nil {
-		own := *c
-		own.Ask = during.asks(c.Ask)
-		ctx = mcp.WithCaller(ctx, &own)
-	}
-	raw, err := o.to.Prompt(ctx, name, args)
+	raw, err := o.to.Prompt(during.caller(ctx), name, args)
 	answer := &ServerResponse{Prompt: raw}
 	if err != nil {
 		answer = &ServerResponse{Error: asError(err)}
@@ -137,16 +133,31 @@ func (o *recordingOffers) Prompt(ctx context.Context, name string, args map[stri
 }
 
 func (o *recordingOffers) Read(ctx context.Context, uri string) ([]tenon.Content, error) {
-	x := &ServerExchange{Request: readRequest(uri)}
+	x := &ServerExchange{Request: readRequest(ctx, uri)}
 	o.r.prepare(o.folder)
 	path := o.r.begin(o.folder, x)
-	contents, err := o.to.Read(ctx, uri)
-	x.Response = &ServerResponse{Contents: contents}
-	if err != nil {
-		x.Response = &ServerResponse{Error: asError(err)}
+	during := &traffic{x: x}
+	contents, err := o.to.Read(during.caller(ctx), uri)
+	answer := &ServerResponse{Contents: contents}
+	if in := (*mcp.InputError)(nil); errors.As(err, &in) {
+		answer = &ServerResponse{Wanted: in.Raw}
+	} else if err != nil {
+		answer = &ServerResponse{Error: asError(err)}
 	}
-	o.r.write(path, x)
+	during.end(answer, func() { o.r.write(path, x) })
 	return contents, err
+}
+
+// caller returns a context whose client answers the questions of the server as the client of ctx does. The questions
+// and answers are recorded.
+func (t *traffic) caller(ctx context.Context) context.Context {
+	c := mcp.CallerOf(ctx)
+	if c == nil || c.Ask == nil {
+		return ctx
+	}
+	own := *c
+	own.Ask = t.asks(c.Ask)
+	return mcp.WithCaller(ctx, &own)
 }
 
 // Complete records nothing if the request was cancelled, as clients do while a person types.
@@ -170,6 +181,11 @@ func promptRequest(ctx context.Context, name string, args map[string]string) Ser
 	if len(args) > 0 {
 		r.Params.Arguments, _ = json.Marshal(args) // texts always encode
 	}
+	return r.withInput(ctx)
+}
+
+// withInput adds what the client of a request answered to an earlier result.
+func (r ServerRequest) withInput(ctx context.Context) ServerRequest {
 	if c := mcp.CallerOf(ctx); c != nil && c.Input != nil {
 		r.Params.Responses, r.Params.State = c.Input.Responses, c.Input.State
 	}
@@ -182,8 +198,9 @@ func completionRequest(r mcp.CompletionRequest) ServerRequest {
 		Argument: &Argument{Name: r.Argument, Value: r.Value, Others: r.Others}}}
 }
 
-func readRequest(uri string) ServerRequest {
-	return ServerRequest{Method: methodRead, Params: CallParams{URI: uri}}
+// readRequest returns the request for a resource, with the answers to the questions of an earlier result.
+func readRequest(ctx context.Context, uri string) ServerRequest {
+	return ServerRequest{Method: methodRead, Params: CallParams{URI: uri}}.withInput(ctx)
 }
 
 // Offers returns an Offers that replays a server's prompts and resources. Its errors are described at [Player.Toolset].
@@ -244,19 +261,24 @@ func (o *playingOffers) Prompt(ctx context.Context, name string, args map[string
 	if err != nil {
 		return nil, err
 	}
+	if err := o.asked(ctx, tape); err != nil {
+		return nil, err
+	}
+	return tape.Response.Prompt, nil
+}
+
+// asked asks the client the recorded questions of the server, and returns an error if the recording has no result.
+func (o *playingOffers) asked(ctx context.Context, tape *serverTape) error {
 	var asks tenon.Call
 	if c := mcp.CallerOf(ctx); c != nil {
 		asks.Ask = c.Ask
 	}
 	for _, a := range tape.Asked {
 		if err := o.ask(ctx, asks, tape, a); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := answered(ctx, tape); err != nil {
-		return nil, err
-	}
-	return tape.Response.Prompt, nil
+	return answered(ctx, tape)
 }
 
 // Complete answers with the recordings of equal completions in their order, and then with the last one again. Without
@@ -308,20 +330,17 @@ func (o *playingOffers) completion(got any) (found *serverTape) {
 
 func (o *playingOffers) Read(ctx context.Context, uri string) ([]tenon.Content, error) {
 	who := fmt.Sprintf("resource '%s' of server '%s'", uri, o.server)
-	tape, err := o.play(ctx, readRequest(uri), who)
+	tape, err := o.takeRequest(readRequest(ctx, uri), who)
 	if err != nil {
 		return nil, err
+	}
+	if err := o.asked(ctx, tape); err != nil {
+		return nil, err
+	}
+	if wanted := tape.Response.Wanted; len(wanted) > 0 {
+		return nil, &mcp.InputError{Method: methodRead, Raw: wanted}
 	}
 	return tape.Response.Contents, nil
-}
-
-// play returns the recording of a request, with its answer.
-func (o *playingOffers) play(ctx context.Context, r ServerRequest, who string) (*serverTape, error) {
-	tape, err := o.takeRequest(r, who)
-	if err != nil {
-		return nil, err
-	}
-	return tape, answered(ctx, tape)
 }
 
 // answered returns an error if the recording of a request has no result.

@@ -66,6 +66,8 @@ type ServerResponse struct {
 	// Prompt is the result of prompts/get, Contents the result of resources/read.
 	Prompt   json.RawMessage `json:"prompt,omitempty"`
 	Contents []tenon.Content `json:"contents,omitempty"`
+	// Wanted is the result of resources/read that asks for input first.
+	Wanted json.RawMessage `json:"wanted,omitempty"`
 	// Completion is the result of completion/complete.
 	Completion *mcp.Completion `json:"completion,omitempty"`
 	// Input is set if the result is not final. It contains the server's input requests.

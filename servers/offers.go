@@ -76,7 +76,7 @@ func (s *Server) Prompt(ctx context.Context, name string, args map[string]string
 			return nil, err
 		}
 		defer done()
-		if raw, err = own.Prompt(ctx, name, args); err != nil {
+		if raw, err = own.Prompt(own.veiledCaller(ctx), name, args); err != nil {
 			return nil, own.veiledError(err)
 		}
 		return veiledJSON(own, raw, fmt.Sprintf("prompt '%s' of server '%s'", clean(name), s.name))
@@ -89,14 +89,15 @@ func (s *Server) Prompt(ctx context.Context, name string, args map[string]string
 	return raw, err
 }
 
-// Read returns the contents of a resource.
+// Read returns the contents of a resource. If a client is behind the request and the server wants input first, the
+// error is an [*mcp.InputError].
 func (s *Server) Read(ctx context.Context, uri string) (contents []tenon.Content, err error) {
 	if own, done, err := s.forCaller(ctx); err != nil || own != nil {
 		if err != nil {
 			return nil, err
 		}
 		defer done()
-		if contents, err = own.Read(ctx, uri); err != nil {
+		if contents, err = own.Read(own.veiledCaller(ctx), uri); err != nil {
 			return nil, own.veiledError(err)
 		}
 		return veiledJSON(own, contents, fmt.Sprintf("resource '%s' of server '%s'", clean(uri), s.name))
@@ -120,7 +121,7 @@ func (s *Server) Complete(ctx context.Context, r mcp.CompletionRequest) (found m
 			return mcp.Completion{}, err
 		}
 		defer done()
-		if found, err = own.Complete(ctx, r); err != nil {
+		if found, err = own.Complete(own.veiledCaller(ctx), r); err != nil {
 			return mcp.Completion{}, own.veiledError(err)
 		}
 		return veiledJSON(own, found, what)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/mcp"
 )
 
 // veilOf returns a redactor for the credentials of a caller. It is only used for the caller's own connection, because
@@ -41,21 +42,37 @@ func (s *Server) callVeiled(ctx context.Context, c tenon.Call) (*tenon.Result, e
 			tell(p)
 		}
 	}
-	if ask := c.Ask; ask != nil {
-		c.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			clean := s.veil.Bytes(params)
-			if !json.Valid(clean) {
-				return nil, tenon.Errorf(tenon.CodeProtocol,
-					"what the server asks holds a credential of the caller where it cannot be masked")
-			}
-			return ask(ctx, method, clean)
-		}
+	if c.Ask != nil {
+		c.Ask = s.veiledAsk(c.Ask)
 	}
 	r, err := s.Call(ctx, c)
 	if err != nil {
 		return nil, s.veiledError(err)
 	}
 	return s.veiledResult(r), nil
+}
+
+// veiledAsk masks the caller's credentials in the questions that ask passes on.
+func (s *Server) veiledAsk(ask mcp.AskFunc) mcp.AskFunc {
+	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		clean := s.veil.Bytes(params)
+		if len(params) > 0 && !json.Valid(clean) {
+			return nil, tenon.Errorf(tenon.CodeProtocol,
+				"what the server asks holds a credential of the caller where it cannot be masked")
+		}
+		return ask(ctx, method, clean)
+	}
+}
+
+// veiledCaller returns a context whose client is asked the questions of the server without the caller's credentials.
+func (s *Server) veiledCaller(ctx context.Context) context.Context {
+	c := mcp.CallerOf(ctx)
+	if c == nil || c.Ask == nil {
+		return ctx
+	}
+	own := *c
+	own.Ask = s.veiledAsk(c.Ask)
+	return mcp.WithCaller(ctx, &own)
 }
 
 func (s *Server) veiledResult(r *tenon.Result) *tenon.Result {
@@ -105,6 +122,10 @@ func veiledJSON[T any](s *Server, v T, what string) (T, error) {
 func (s *Server) veiledError(err error) error {
 	if err == nil {
 		return nil
+	}
+	if in := (*mcp.InputError)(nil); errors.As(err, &in) && string(s.veil.Bytes(in.Raw)) != string(in.Raw) {
+		return tenon.Errorf(tenon.CodeProtocol,
+			"what the server asks is withheld: it holds a credential of the caller where it cannot be masked")
 	}
 	text := err.Error()
 	clean := s.veil.Text(text)

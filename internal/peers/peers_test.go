@@ -2,7 +2,8 @@
 // aimock as a real HTTP model with both wire formats, and servers in both protocol eras made with the
 // official SDKs for Go, Python and TypeScript and with mcp-go. Further peers are supergateway for WebSocket,
 // and pyarrow and npm's apache-arrow for tables. The clients of tenon serve are OpenAI's SDKs for Python
-// and Node, the clients of the official SDKs for MCP and mcp-remote, urllib3, fetch-retry, prometheus-client and schemathesis.
+// and Node, the clients of the official SDKs for MCP, of fastmcp and of MCP Inspector, mcp-remote, urllib3, fetch-retry,
+// prometheus-client and schemathesis.
 //
 //	tenon (built here) ──all transports──► server-everything, -filesystem, -memory, SDKs, mcp-go, supergateway
 //	                   ──recording proxy──► aimock

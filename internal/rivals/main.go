@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/internal/figures/bench"
+	"github.com/tenonhq/tenon/internal/rivals/sdkclient"
 )
 
 // version2025 is the newest version of the protocol that begins with initialize.
@@ -38,7 +39,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	what, name := args[0], args[1]
 	if what == "client" { // of package peers
-		return runClient(ctx, name)
+		return sdkclient.Run(ctx, name)
 	}
 	if what == "server" {
 		if strings.HasPrefix(name, "mcp-go") {

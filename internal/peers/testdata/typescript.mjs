@@ -16,6 +16,11 @@ function make() {
   const server = new McpServer({ name: 'peer', version: '1' });
   server.registerTool('echo', { description: 'Returns the text.', inputSchema: strings('text') }, async (args) => text(args.text));
   server.registerTool('fail', { description: 'Fails.' }, async () => { throw new Error('it went wrong'); });
+  server.registerTool('grow', { description: 'Adds two tools.', inputSchema: strings('name'), annotations: { readOnlyHint: true } },
+    async ({ name }) => {
+      for (const n of [1, 2]) server.registerTool(`grown_${name}_${n}`, { description: 'Came later.' }, async () => text('here'));
+      return text('grown');
+    });
   server.registerPrompt('greet', { description: 'Greets somebody.', argsSchema: strings('name') },
     async ({ name }) => ({ messages: [{ role: 'user', content: { type: 'text', text: `Say hello to ${name}` } }] }));
   server.registerResource('note', 'peer://note', { mimeType: 'text/plain' },
