@@ -13,8 +13,9 @@ type Demands struct {
 	ReplicaBatch, ServerBatch float64
 	// Flush is the time of a flush of the log.
 	Flush float64
-	// Delay is the time that a transaction takes beside CPU time and flush: network, schedulers.
-	Delay float64
+	// Delay is the time that a transaction takes beside CPU time and flush: network, schedulers. DelayStep is what each of
+	// its steps adds.
+	Delay, DelayStep float64
 	// Listener is the CPU time of PostgreSQL for a notification of one listening replica, and Heard that of the replica.
 	// Each transaction of a replica is followed by a notification, at most one per NotifyEvery.
 	Listener, Heard, NotifyEvery float64
@@ -175,7 +176,7 @@ func (r *replica) write() {
 	s, d, began := r.s, &r.s.demands, r.s.clock.now
 	r.conns.take(func() {
 		r.cpu.work(CauseReplicas, d.ReplicaBatch, func() {
-			s.clock.after(d.Delay, func() {
+			s.clock.after(d.Delay+float64(n)*d.DelayStep, func() {
 				s.server.work(CauseSteps, d.ServerBatch+float64(n)*d.ServerStep, func() {
 					s.log.flush(func() {
 						r.conns.give()

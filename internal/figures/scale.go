@@ -48,10 +48,10 @@ func measureScale(s *session) error {
 		for id, v := range all {
 			values[id] = v[round]
 		}
-		worst := 0.0
+		worst, demands := 0.0, demandsOf(values)
 		for _, n := range []int{2, 4} {
 			got := capacity.Simulate(capacity.Fleet{Replicas: n, ServerCores: cores(), Working: scaleRuns},
-				demandsOf(values), simulated/4, 1)
+				demands, simulated/4, 1)
 			predicted[n] = append(predicted[n], got.Steps)
 			worst = max(worst, math.Abs(got.Steps/values[fmt.Sprintf("%dx%d.steps", n, scaleRuns)]-1))
 		}
@@ -99,6 +99,11 @@ func demandsOf(v map[string]float64) capacity.Demands {
 	d.ServerBatch = max(d.ServerBatch-d.Listener, 0)
 	d.Flush = cmp.Or(v["1x1.flush"], v[fmt.Sprintf("1x%d.flush", scaleRuns)])
 	d.Delay = max(1/v["1x1.steps"]-v["1x1.replica"]-v["1x1.server"]-d.Flush, 0)
+	// The rest of the time of a busy replica is in proportion to the steps: goroutines and processes that wait for a core.
+	one := capacity.Fleet{Replicas: 1, ServerCores: cores(), Working: scaleRuns}
+	if got := capacity.Simulate(one, d, simulated/4, 1).Steps; got > 0 {
+		d.DelayStep = max(1/v[fmt.Sprintf("1x%d.steps", scaleRuns)]-1/got, 0)
+	}
 	return d
 }
 
@@ -127,14 +132,17 @@ func split(v map[string]float64, what string) (step, batch float64) {
 func fleetOf(v map[string]float64) capacity.Fleet {
 	f := capacity.Fleet{Replicas: fleetReplicas, ReplicaCores: fleetReplicaCores, ServerCores: fleetServerCores,
 		Working: fleetWorking / fleetReplicas, Think: fleetThink}
+	// All replicas together search as often as four. A search for expired waits uses an index, so that its cost is one for
+	// all runs that wait; TestScale has 20,000 of them.
+	const searches = fleetReplicas / 4
 	for _, d := range []struct {
 		id, name string
 		every    float64
 		rows     float64
 	}{
 		{"beat", "heartbeats", fleetLease / 3, 1},
-		{"look", "searches for runs of dead replicas", 0.5, fleetWorking},
-		{"expired", "searches for waits that have expired", 5, fleetWaiting},
+		{"look", "searches for runs of dead replicas", 0.5 * searches, fleetWorking},
+		{"expired", "searches for waits that have expired", max(5, 0.5*searches), 1},
 		{"poll", "polls for changes", 1, fleetWorking},
 		{"inbox", "reads of the inbox", 0.05, 1},
 	} {

@@ -281,7 +281,7 @@ func (m *scale) work(t *testing.T, replicas, runs int) {
 
 const (
 	scaleWorking = 2000  // runs that other replicas work on
-	scaleWaiting = 20000 // runs that wait for a person
+	scaleWaiting = 20000 // runs that wait for a person, for a hundred years
 )
 
 // duties measures what a replica does at regular intervals in a database with many runs. The costs of searches are for
@@ -330,7 +330,7 @@ func (m *scale) duties(t *testing.T) {
 		do   func() error
 	}{
 		{"look", scaleWorking, list(engine.Filter{Resumable: true})},
-		{"expired", scaleWaiting, list(engine.Filter{State: tenon.RunInputRequired})},
+		{"expired", 1, list(engine.Filter{Expired: time.Now()})},
 		{"poll", scaleWorking, func() error { _, err := s.others(ctx); return err }},
 		{"inbox", 1, func() error { _, err := s.Signals(ctx, ""); return err }},
 		{"beat", 1, func() error { return s.heartbeat(ctx) }},
