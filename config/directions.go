@@ -249,7 +249,7 @@ var sections = []section{
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 		{keys: "quirks.cache quirks.need_reasoning quirks.call_ids quirks.bridge_results quirks.encrypted_reasoning " +
 			"quirks.tool_search quirks.stream quirks.text_calls quirks.system_messages quirks.allowed_tools " +
-			"quirks.json_object",
+			"quirks.named_choice quirks.json_object",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},
 	}},
 	{"models.NAME.price", []row{

@@ -15,6 +15,11 @@ func Offer(req *tenon.Request) *tenon.Request {
 	if !c.IsList() {
 		return req
 	}
+	return offer(req, c)
+}
+
+// offer returns the request with only the tools of a choice, and the choice's mode.
+func offer(req *tenon.Request, c tenon.Choice) *tenon.Request {
 	out := *req
 	out.ToolChoice = c.Mode
 	if !slices.Contains(c.Names, req.Finder) {
@@ -31,4 +36,14 @@ func Offer(req *tenon.Request) *tenon.Request {
 		out.ToolChoice = ""
 	}
 	return &out
+}
+
+// OfferOne returns the request for a server that accepts no name in a tool choice. If the choice names one tool, the new
+// request offers only this tool, and the model must call a tool. Otherwise OfferOne returns req.
+func OfferOne(req *tenon.Request) *tenon.Request {
+	c := tenon.ParseChoice(req.ToolChoice)
+	if len(c.Names) != 1 || c.IsList() {
+		return req
+	}
+	return offer(req, c)
 }

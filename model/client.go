@@ -235,10 +235,11 @@ func (c *Client) once(ctx context.Context, x Exchange, emit func(tenon.Delta) bo
 		}
 		return nil, f
 	}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
-		return c.document(ctx, w, x, resp, body, emit)
+	stream, document := x.sniff(resp.Header.Get("Content-Type"), body)
+	if document {
+		return c.document(ctx, w, x, resp, stream, emit)
 	}
-	next, closing := x.events(body)
+	next, closing := x.events(stream)
 	defer closing()
 	answer, err := x.Parse(next, emit)
 	if err != nil {

@@ -1,10 +1,12 @@
 package model
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"time"
 
@@ -54,6 +56,35 @@ func (c *Client) document(ctx context.Context, w *watch, x Exchange, resp *http.
 	}
 	return answer, nil
 }
+
+// sniff reports whether a body is a JSON document, and returns the body. Some servers send a document without its type.
+func (x *Exchange) sniff(header string, body io.Reader) (io.Reader, bool) {
+	kind, _, _ := mime.ParseMediaType(header)
+	if kind == "application/json" {
+		return body, true
+	}
+	if x.Frames != nil || kind == "text/event-stream" {
+		return body, false
+	}
+	b := bufio.NewReader(body)
+	for n := 1; n <= maxLead; n++ {
+		lead, err := b.Peek(n)
+		if err != nil {
+			break
+		}
+		switch lead[n-1] {
+		case ' ', '\t', '\r', '\n':
+		case '{', '[':
+			return b, true
+		default:
+			return b, false
+		}
+	}
+	return b, false
+}
+
+// maxLead bounds the white space before a document.
+const maxLead = 64
 
 // isErrorEvent reports whether an event of type error has a form that the parsers of all wires read.
 func isErrorEvent(data []byte) bool {

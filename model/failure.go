@@ -202,8 +202,14 @@ func (c *Client) remedy(f *Failure) string {
 		return fmt.Sprintf("check %s and %s", c.cfg.key("model"), c.cfg.key("region"))
 	case f.Status == http.StatusNotFound:
 		return fmt.Sprintf("check %s and %s", c.cfg.key("model"), c.cfg.key("base_url"))
+	case c.lacksModel(f):
+		return fmt.Sprintf("check %s and %s", c.cfg.key("model"), c.cfg.key("base_url"))
 	case f.Param == "temperature" || f.Param == "top_p":
 		return "remove " + c.cfg.key(f.Param)
+	case c.setting(f.Param) != "":
+		return "remove " + c.cfg.key(c.setting(f.Param))
+	case c.cfg.Reasoning != "" && strings.Contains(f.Message, "does not support effort level"): // Anthropic
+		return "change " + c.cfg.key("reasoning")
 	case f.Param == "max_tokens" && f.Type == "unsupported_parameter":
 		return fmt.Sprintf("set %s to max_completion_tokens", c.cfg.key("quirks.max_tokens_field"))
 	case f.Param == "stream_options":
@@ -230,17 +236,67 @@ func (c *Client) remedy(f *Failure) string {
 	return ""
 }
 
+// lacksModel reports whether the provider says that there is no such model. Many report this with status 400. Sources:
+// recorded answers (OpenAI's Responses, Mistral, OpenRouter), deepseek-ai/DeepSeek-V3's API ("Model Not Exist"),
+// Perplexity (invalid_model).
+func (c *Client) lacksModel(f *Failure) bool {
+	if f.Param == "model" || slices.Contains([]string{"model_not_found", "invalid_model", "model_not_available"}, f.Type) {
+		return true
+	}
+	text := strings.ToLower(f.Message)
+	return slices.ContainsFunc([]string{"model not exist", "is not a valid model", "invalid model", "unknown model"},
+		func(w string) bool { return strings.Contains(text, w) })
+}
+
+// setting returns the key of a setting by the name of its member in requests, if the configuration sets it, or "".
+func (c *Client) setting(param string) string {
+	wire := c.cfg.Wire()
+	for i := range settings {
+		if s := &settings[i]; param != "" && s.isSet(c.cfg) && (s.key == param || s.paths[wire] == param) {
+			return s.key
+		}
+	}
+	w := samplingWires[wire]
+	switch {
+	case param == "":
+	case len(c.cfg.Stop) > 0 && param == w.stop:
+		return "stop"
+	case c.cfg.Seed != nil && param == w.seed:
+		return "seed"
+	case c.cfg.Reasoning != "" && (param == effortSetting || param == "reasoning" || param == "reasoning.effort"):
+		return "reasoning"
+	}
+	return ""
+}
+
 // misplaced names the key with a wrong region, deployment or version of an API, if the provider's words tell which of
-// them is wrong. Otherwise it returns "". The wordings were written from knowledge of Azure OpenAI, Amazon Bedrock and
-// Vertex AI, without an opened source.
+// them is wrong. Otherwise it returns "". Sources of the wordings: egoist/chatwise-releases, issue 992, and
+// langchain-ai/langchain, issue 13284 (Azure: API version, resource); infiniflow/ragflow, issue 2728 (Azure:
+// deployment); langchain-ai/open_deep_research, issue 224, and cline/cline, issue 689 (Bedrock); pydantic/pydantic-ai,
+// issue 5002 (Vertex AI). Those about locations and regions of other providers are from knowledge.
 func (c *Client) misplaced(f *Failure) string {
 	text := strings.ToLower(f.Type + " " + f.Message)
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 	}
+	azure := c.cfg.ResolvedQuirks().KeyHeader || strings.Contains(c.cfg.BaseURL, "api-version=")
 	switch {
-	case c.cfg.ResolvedQuirks().KeyHeader && has("api-version", "api version"): // Azure
+	case azure && has("api-version", "api version"):
 		return "correct the query ?api-version= of " + c.cfg.key("base_url")
+	case azure && f.Status == http.StatusNotFound && has("resource not found"):
+		return "correct the path or the query ?api-version= of " + c.cfg.key("base_url")
+	case c.provider.Name == providerVertex && f.Status == http.StatusNotFound:
+		return fmt.Sprintf("check %s, and whether %s and %s have it", c.cfg.key("model"), c.cfg.key("region"),
+			c.cfg.key("project"))
+	case f.Status == http.StatusForbidden && has("access to the model", "permission 'aiplatform") &&
+		(c.provider.Name == providerVertex || c.provider.Own && !c.cfg.APIKey.IsZero()):
+		keys := c.cfg.key("model") + " and " + c.cfg.key("region")
+		if c.provider.Name == providerVertex {
+			keys = c.cfg.key("model") + ", " + c.cfg.key("region") + " and " + c.cfg.key("project")
+		}
+		return "give the account access to the model, or check " + keys
+	case c.provider.Name == "gemini" && has("user location is not supported"):
+		return "use provider vertex with a region: " + c.cfg.key("provider") + ", " + c.cfg.key("region")
 	case has("deploymentnotfound", "api deployment for this resource does not exist"):
 		if strings.Contains(c.cfg.BaseURL, "/deployments/") {
 			return "correct the name of the deployment in " + c.cfg.key("base_url")

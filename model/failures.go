@@ -39,6 +39,7 @@ const (
 	srcDeepSeek  = "api-docs.deepseek.com/quick_start/error_codes"
 	srcLiteLLM   = "BerriAI/litellm: exceptions of xAI"
 	srcZai       = "docs.z.ai/api-reference/api-code"
+	srcRuby      = "crmne/ruby_llm: recorded answer of GPUStack"
 	srcSpec      = "issue 21 of tenon: recorded answers"
 )
 
@@ -71,6 +72,8 @@ var wordings = []failureRow{
 	{"Ollama", 0, "", []string{"prompt is longer than the context length"}, tooLarge, false, "", srcOllama},
 	{"llama.cpp", 0, "", []string{"the available context size"}, tooLarge, false, "", srcLlama},
 	{"llama.cpp", 0, "", []string{"input is too large to process"}, tooLarge, false, "", srcLlama},
+	{"llama.cpp", 0, "", []string{"context size has been exceeded"}, tooLarge, false, "", srcLlama},
+	{"GPUStack", 0, "", []string{"failed to decode", "increasing context size"}, tooLarge, false, "", srcRuby},
 	{"LM Studio", 0, "", []string{"greater than the context length"}, tooLarge, false, "", srcPi},
 	{"LM Studio", 0, "", []string{"when context the overflows"}, tooLarge, false, "", srcPi},
 	{"vLLM", 0, "", []string{"longer than the maximum model length"}, tooLarge, false, "", srcVLLM},

@@ -40,6 +40,8 @@ var overflows = []struct {
 	{"mistral", 400, `{"object":"error","message":"Prompt contains 300000 tokens, too large for model with 131072 maximum context","type":"invalid_request_error"}`},
 	{"together", 422, "{\"error\":{\"message\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000\"}}"},
 	{"together input", 400, `{"error":{"message":"The input (5000 tokens) is longer than the model's context length (4096 tokens)."}}`},
+	{"llama.cpp", 500, `{"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}}`},
+	{"GPUStack", 500, `{"error":{"message":"failed to decode, try again, increasing context size or reducing parallel"}}`},
 	{"hugging face", 422, "{\"error\":\"Input validation error: `inputs` must have less than 1024 tokens. Given: 2000\"}"},
 	{"fireworks", 400, `{"error":{"message":"The prompt is too long: 221782, model maximum context length: 202752"}}`},
 	{"vllm", 400, `{"object":"error","message":"The decoder prompt (length 5951) is longer than the maximum model length of 4096.","type":"BadRequestError"}`},

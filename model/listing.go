@@ -79,7 +79,14 @@ func (c *Client) listOpenAI(ctx context.Context) ([]Listed, *Failure) {
 		}
 	}
 	var raw json.RawMessage
-	if f := c.get(ctx, "/models", key, &raw); f != nil {
+	f := &Failure{Status: http.StatusNotFound}
+	if c.ownList() {
+		f = c.get(ctx, "/models/user", key, &raw)
+	}
+	if f != nil && f.Status == http.StatusNotFound { // a proxy may have only the usual route
+		f = c.get(ctx, "/models", key, &raw)
+	}
+	if f != nil {
 		return nil, f
 	}
 	var entries []entry
@@ -101,6 +108,13 @@ func (c *Client) listOpenAI(ctx context.Context) ([]Listed, *Failure) {
 		list = append(list, m)
 	}
 	return list, nil
+}
+
+// ownList reports whether the provider has a list of the models that a key may use: its account's providers, privacy
+// settings and guardrails decide (OpenRouter's API reference, GET /models/user).
+func (c *Client) ownList() bool {
+	s := c.cfg.server()
+	return s != nil && s.Provider == "openrouter" && !c.key.Load().IsZero()
 }
 
 func (c *Client) listAnthropic(ctx context.Context) ([]Listed, *Failure) {

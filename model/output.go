@@ -99,6 +99,12 @@ func structuresAnswers(name string) bool {
 		refersToTools(name)
 }
 
+// structuresOnBedrock reports whether an Anthropic model can enforce schemas at Bedrock: all models from version 4.5 on
+// (recorded answers of pydantic/pydantic-ai, test_native_output). Other makers' models need quirks.output_schema.
+func structuresOnBedrock(name string) bool {
+	return strings.HasPrefix(name, "claude-haiku-4-5") || refersToTools(name)
+}
+
 // schemaOfOpenAI reports whether an OpenAI model can enforce schemas. It decides by the name: models before gpt-4o
 // cannot.
 func schemaOfOpenAI(name string) bool {

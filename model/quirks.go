@@ -1,7 +1,6 @@
 package model
 
 import (
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,6 +61,15 @@ type Quirks struct {
 	AllowedTools bool
 	// JSONObject means that the provider has OpenAI's response_format json_object.
 	JSONObject bool
+	// ObjectSchema sends a schema as member schema of response_format json_object (Cohere).
+	ObjectSchema bool
+	// NamedChoice means that a tool choice may name one tool. Otherwise only this tool is offered, and the model must
+	// call a tool.
+	NamedChoice bool
+	// Refused lists settings that the server refuses, by their names in OpenAI's API.
+	Refused []string
+	// Efforts lists the efforts that the server accepts; nil means those of the model.
+	Efforts []string
 	// TextCalls recognizes calls that the model wrote as text at the end of an answer, in the form of its training.
 	TextCalls bool
 }
@@ -72,7 +80,8 @@ type QuirkConfig struct {
 	MaxTokensField string `yaml:"max_tokens_field" enum:"max_tokens,max_completion_tokens" default:"provider's"`
 	// false does not request token counts in the stream; some servers refuse the request.
 	StreamOptions *bool `yaml:"stream_options" default:"provider's"`
-	// Members in which reasoning is sent back: reasoning_content, reasoning, reasoning_details.
+	// Members in which reasoning is sent back: reasoning_content, reasoning, reasoning_details; content if it is a list
+	// with the reasoning.
 	EchoReasoning []string `yaml:"echo_reasoning" default:"provider's"`
 	// false if the model does not accept images; a note replaces each.
 	Images *bool `yaml:"images" default:"true"`
@@ -112,6 +121,8 @@ type QuirkConfig struct {
 	// true sends a tool choice of several tools as a list of allowed tools, so that the list of tools stays the same;
 	// false offers only these tools (chat and responses).
 	AllowedTools *bool `yaml:"allowed_tools" default:"provider's"`
+	// false if the server accepts no name in tool_choice; then only the named tool is offered (chat).
+	NamedChoice *bool `yaml:"named_choice" default:"provider's"`
 	// false if the server has no response_format json_object (chat and responses).
 	JSONObject *bool `yaml:"json_object" default:"true"`
 	// true executes tool calls that the model wrote as text at the end of an answer, between the marks of its chat
@@ -125,125 +136,9 @@ const (
 	ReasoningContent = "reasoning_content"
 	Reasoning        = "reasoning"
 	ReasoningDetails = "reasoning_details"
+	// ReasoningParts means that the content is a list whose first parts are the reasoning.
+	ReasoningParts = "content"
 )
-
-// Server is an entry of the table of servers that use one of OpenAI's formats with differences.
-type Server struct {
-	Name     string
-	Provider string // the value of models.NAME.provider for it, or ""
-	Host     string // the longest matching suffix of the host wins; "" for servers on any host
-	Notes    string // differences that need no switch, and advice for users
-	change   func(*Quirks)
-}
-
-// servers is the table of differences. An entry changes the defaults of its wire format. The
-// sources are recorded streams, the references of the servers, and reports of their users. Opened pages:
-//
-//	Cohere            docs.cohere.com/docs/compatibility-api, docs/structured-outputs
-//	Cerebras          inference-docs.cerebras.ai/resources/openai, as quoted by promptfoo.dev/docs/providers/cerebras
-//	Snowflake Cortex  docs.snowflake.com/user-guide/snowflake-cortex/open_ai_sdk
-//	Bedrock, Mantle   docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html, bedrock-mantle.html
-//
-// The switches of Together, Fireworks and Databricks were not compared with a page.
-var servers = [...]Server{
-	{"OpenAI", "openai", "api.openai.com", "`api: responses` keeps reasoning between tool calls", openAI},
-	{"Azure OpenAI", "", "openai.azure.com",
-		"a first chunk without choices; `base_url` ends with /openai/v1, or with " +
-			"/openai/deployments/NAME?api-version=VERSION", azure},
-	{"Azure AI services", "", "cognitiveservices.azure.com", "as Azure OpenAI", azure},
-	{"Azure AI Foundry", "", "services.ai.azure.com", "as Azure OpenAI", azure},
-	{"GitHub Models", "", "models.github.ai", "short limits: a request of 8,000 tokens can be too large", nil},
-	{"GitHub Models (old address)", "", "models.inference.ai.azure.com", "as GitHub Models", nil},
-	{"Ollama", providerOllama, "",
-		"ignores tool_choice; `api: ollama` is Ollama's API, which takes num_ctx; otherwise its " +
-			"context is short unless OLLAMA_CONTEXT_LENGTH is set, and it silently drops the oldest messages",
-		func(q *Quirks) {
-			local(q)
-			q.EchoReasoning = []string{Reasoning}
-		}},
-	{"llama.cpp", "llamacpp", "", "tools need a server that was started with --jinja", func(q *Quirks) {
-		local(q)
-		q.EchoReasoning = []string{ReasoningContent}
-	}},
-	{"LM Studio", "lmstudio", "", "`api: responses` works too; its calls are not streamed in pieces", local},
-	{"vLLM", "vllm", "", "tools need --enable-auto-tool-choice and a --tool-call-parser; GPUStack runs it, too", local},
-	{"OpenRouter", "openrouter", "openrouter.ai",
-		"comment lines; finish_reason sent twice; reports the cost of a request, which tenon uses",
-		fetches(echo(Reasoning, ReasoningDetails))},
-	{"Vercel AI Gateway", "", "ai-gateway.vercel.sh", "", echo(Reasoning, ReasoningDetails)},
-	{"Groq", "groq", "api.groq.com", "usage sent twice; whole arguments in one piece", fetches(nil)},
-	{"Mistral", "mistral", "api.mistral.ai",
-		"content in parts; an empty tool name in later pieces; sends usage without being asked",
-		func(q *Quirks) {
-			q.StreamOptions, q.CallIDs, q.OutputSchema, q.BridgeResults = false, 9, SchemaAlone, true
-			q.SystemMessages, q.Addresses = false, true
-		}},
-	{"DeepSeek", "deepseek", "api.deepseek.com", "counts cached tokens in its own members", func(q *Quirks) {
-		q.EchoReasoning, q.NeedReasoning = []string{ReasoningContent}, true
-	}},
-	{"xAI", "xai", "api.x.ai",
-		"whole arguments in one piece; chunks without finish_reason; reports the cost of a request",
-		fetches(func(q *Quirks) { q.EchoReasoning, q.EncryptedReasoning = []string{ReasoningContent}, true })},
-	{"Z.ai", "", "api.z.ai", "role in every chunk", echo(ReasoningContent)},
-	{"Avian", "", "api.avian.io", "finish_reason sent twice", echo(ReasoningContent)},
-	{"Cohere", "", "api.cohere.ai", "`base_url` ends with /compatibility/v1", alone},
-	{"Cohere (new address)", "", "api.cohere.com", "as Cohere", alone},
-	{"Cerebras", "", "api.cerebras.ai", "refuses penalties; newer settings may be refused, too", func(q *Quirks) {
-		q.MaxTokensField, q.OutputSchema = "max_completion_tokens", SchemaAlone
-	}},
-	{"Together", "", "api.together.xyz", "ends answers with eos", fetches(alone)},
-	{"Fireworks", "", "api.fireworks.ai", "", func(q *Quirks) {
-		q.EchoReasoning, q.OutputSchema = []string{ReasoningContent}, SchemaAlone
-	}},
-	{"Perplexity", "", "api.perplexity.ai", "no tools; reports the cost of a request", func(q *Quirks) {
-		q.OutputSchema, q.JSONObject, q.SystemMessages = SchemaAlone, false, false
-	}},
-	{"Moonshot", "", "api.moonshot.ai", "", echo(ReasoningContent)},
-	{"Snowflake Cortex", "", "snowflakecomputing.com", "streams without finish_reason", func(q *Quirks) {
-		q.MaxTokensField = "max_completion_tokens"
-	}},
-	{"Databricks", "", "databricks.com", "`base_url` ends with /serving-endpoints", nil},
-	{"Databricks on Azure", "", "azuredatabricks.net", "as Databricks", nil},
-	{"Amazon Bedrock", "", "amazonaws.com", "`base_url` ends with /openai/v1; the key is a Bedrock API key",
-		func(q *Quirks) { q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true }},
-	{"Amazon Bedrock Mantle", "", "api.aws", "`base_url` ends with /v1; Responses with `api: responses`",
-		func(q *Quirks) { q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true }},
-}
-
-func openAI(q *Quirks) {
-	q.MaxTokensField, q.EncryptedReasoning = "max_completion_tokens", true
-	q.Documents, q.OutputSchema, q.AllowedTools, q.Addresses = true, SchemaAlways, true, true
-}
-
-// azure serves OpenAI's models. It reads a key from another header.
-func azure(q *Quirks) {
-	openAI(q)
-	q.KeyHeader = true
-}
-
-// alone marks a server that enforces a schema with a grammar, which would not allow a tool call.
-func alone(q *Quirks) { q.OutputSchema = SchemaAlone }
-
-// local marks a server that writes the prompt with the template of the model. Many templates accept a system message
-// only at the beginning.
-func local(q *Quirks) {
-	alone(q)
-	q.SystemMessages = false
-}
-
-// fetches marks a server that reads images at addresses of the web.
-func fetches(change func(*Quirks)) func(*Quirks) {
-	return func(q *Quirks) {
-		q.Addresses = true
-		if change != nil {
-			change(q)
-		}
-	}
-}
-
-func echo(members ...string) func(*Quirks) {
-	return func(q *Quirks) { q.EchoReasoning = members }
-}
 
 // ResolvedQuirks returns the quirks of this entry: the defaults of the wire format, changed by the
 // table's entry for the host, then by the user's quirks.
@@ -252,11 +147,8 @@ func (c Config) ResolvedQuirks() Quirks {
 	q := Quirks{MaxTokensField: "max_tokens", StreamOptions: true, Stream: true, Images: true,
 		OutputSchema: SchemaNever}
 	q.SystemMessages = c.Wire() == WireChat || c.Wire() == WireResponses
-	q.JSONObject = q.SystemMessages || c.Wire() == WireOllama
-	name := ""
-	if u, err := url.Parse(c.BaseURL); err == nil {
-		name = strings.ToLower(u.Hostname())
-	}
+	q.JSONObject, q.NamedChoice = q.SystemMessages || c.Wire() == WireOllama, true
+	name := c.host()
 	switch c.Provider {
 	case providerVertex:
 		q.Documents = true
@@ -276,6 +168,9 @@ func (c Config) ResolvedQuirks() Quirks {
 		}
 	case "bedrock":
 		q.Documents, q.Cache = true, cachesOnBedrock(c.Model)
+		if _, id, ok := strings.Cut(c.Model, "anthropic."); ok && structuresOnBedrock(id) {
+			q.OutputSchema = SchemaAlways
+		}
 		q.Video = strings.Contains(c.Model, "amazon.nova-") && !strings.Contains(c.Model, "nova-micro")
 		// Models of other makers refuse text next to results: "Conversation blocks and tool use blocks cannot be
 		// provided in the same turn" (quarkiverse/quarkus-langchain4j, issue 1983).
@@ -287,17 +182,15 @@ func (c Config) ResolvedQuirks() Quirks {
 		}
 		q.ToolSearch = q.Cache && refersToTools(c.Model)
 	}
-	var s *Server
-	switch c.Wire() { // the table has servers of OpenAI's formats
-	case WireAnthropic, WireGemini, WireBedrock:
-	default:
-		s = serverOf(c.Provider, name)
-	}
+	s := c.server()
 	if s != nil && s.change != nil {
 		s.change(&q)
 	}
 	if s != nil && s.Name == "OpenRouter" {
 		q.CacheMarks = strings.HasPrefix(c.Model, "anthropic/")
+	}
+	if s != nil && s.Provider == "lmstudio" && c.API == APIResponses {
+		q.OutputSchema = SchemaNever // it ignores text.format (lmstudio-ai/lmstudio-bug-tracker, issues 1396, 2403)
 	}
 	if c.API == APIResponses && name == "api.openai.com" {
 		q.ToolSearch = searchesTools(c.Model)
@@ -332,28 +225,13 @@ func (c Config) ResolvedQuirks() Quirks {
 		{&q.BridgeResults, o.BridgeResults}, {&q.EncryptedReasoning, o.EncryptedReasoning},
 		{&q.ToolSearch, o.ToolSearch}, {&q.CacheMarks, o.Cache}, {&q.Stream, o.Stream},
 		{&q.TextCalls, o.TextCalls}, {&q.SystemMessages, o.SystemMessages},
-		{&q.AllowedTools, o.AllowedTools}, {&q.JSONObject, o.JSONObject},
+		{&q.AllowedTools, o.AllowedTools}, {&q.JSONObject, o.JSONObject}, {&q.NamedChoice, o.NamedChoice},
 	} {
 		if f.from != nil {
 			*f.to = *f.from
 		}
 	}
 	return q
-}
-
-// serverOf returns the entry for a host, otherwise the entry for a provider whose servers run on
-// any host, or nil.
-func serverOf(provider, host string) *Server {
-	var best *Server
-	for i := range servers {
-		s := &servers[i]
-		fits := s.Host != "" && (host == s.Host || strings.HasSuffix(host, "."+s.Host)) ||
-			s.Host == "" && s.Provider == provider
-		if fits && (best == nil || len(s.Host) > len(best.Host)) {
-			best = s
-		}
-	}
-	return best
 }
 
 // reasons reports whether an OpenAI model reasons, by its name. Older models and chat models do not.

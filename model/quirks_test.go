@@ -123,6 +123,14 @@ func writeServers(b *strings.Builder) {
 		add(q.Documents, "documents: true")
 		add(q.Addresses, "addresses: true")
 		add(q.OutputSchema != plain.OutputSchema, "output_schema: %s", q.OutputSchema)
+		add(!q.NamedChoice, "named_choice: false")
+		add(!q.JSONObject, "json_object: false")
+		if len(q.Refused) > 0 {
+			switches = append(switches, "refuses "+strings.Join(q.Refused, ", "))
+		}
+		if q.Efforts != nil {
+			switches = append(switches, "efforts: "+strings.Join(q.Efforts, ", "))
+		}
 		by := s.Host
 		if by == "" {
 			by = "provider `" + s.Provider + "`"

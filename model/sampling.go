@@ -99,16 +99,22 @@ func (c Config) CheckSampling(s *tenon.Sampling) error {
 		return nil
 	}
 	w := samplingWires[c.Wire()]
-	if can := w.efforts(c.Model); names[0] == effortSetting && len(can) > 0 {
+	if can := c.effortsOf(); names[0] == effortSetting && len(can) > 0 {
 		return tenon.Errorf(tenon.CodeInvalid, "reasoning_effort '%s' cannot be sent to model '%s'; it takes %s",
 			s.Effort, c.Model, strings.Join(can, ", "))
+	}
+	if c.Refuses(names[0]) {
+		w.title = c.WithDefaults().server().Name
 	}
 	return tenon.Errorf(tenon.CodeInvalid, "%s cannot be sent to model '%s': %s has no such parameter; leave it out, "+
 		"or use another model", names[0], c.Model, w.title)
 }
 
-// effortSetting is the name of [tenon.Sampling.Effort].
-const effortSetting = "reasoning_effort"
+// effortSetting is the name of [tenon.Sampling.Effort], settingSerial that of [tenon.Sampling.Serial].
+const (
+	effortSetting = "reasoning_effort"
+	settingSerial = "parallel_tool_calls"
+)
 
 // Unsent returns the names of the settings in s that the model's wire format cannot express. Requests to the model do
 // not contain them.
@@ -127,8 +133,8 @@ func (c Config) Unsent(s *tenon.Sampling) []string {
 		{"frequency_penalty", s.Frequency != nil && w.frequency == ""},
 		{"top_k", s.TopK != 0 && !c.takesTopK()},
 		{"seed", s.Seed != nil && w.seed == ""},
-		{"parallel_tool_calls", s.Serial && !w.serial},
-		{effortSetting, s.Effort != "" && !slices.Contains(w.efforts(c.Model), s.Effort)},
+		{settingSerial, s.Serial && (!w.serial || c.Refuses(settingSerial))},
+		{effortSetting, s.Effort != "" && !slices.Contains(c.effortsOf(), s.Effort)},
 	} {
 		if x.missing {
 			names = append(names, x.name)
@@ -140,7 +146,7 @@ func (c Config) Unsent(s *tenon.Sampling) []string {
 	asked := Config{}.With(s)
 	for i := range settings {
 		x := &settings[i]
-		if x.key != "top_k" && x.isSet(asked) && x.paths[c.Wire()] == "" {
+		if x.key != "top_k" && x.isSet(asked) && (x.paths[c.Wire()] == "" || c.Refuses(x.key)) {
 			names = append(names, x.key)
 		}
 	}
@@ -198,6 +204,6 @@ func AppendSampling(dst []byte, wire string, s *tenon.Sampling) []byte {
 // TakesEffort reports whether the model accepts an effort. A run can have several models, for example after a handover
 // to another agent, and not all of them accept its effort.
 func (c Config) TakesEffort(effort string) bool {
-	w, ok := samplingWires[c.Wire()]
-	return ok && effort != "" && slices.Contains(w.efforts(c.Model), effort)
+	_, ok := samplingWires[c.Wire()]
+	return ok && effort != "" && slices.Contains(c.effortsOf(), effort)
 }

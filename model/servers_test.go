@@ -88,6 +88,113 @@ func TestDefaultsOfServers(t *testing.T) {
 	}
 }
 
+// TestNarrowServers checks requests to servers that accept less than OpenAI's API.
+func TestNarrowServers(t *testing.T) {
+	object, closed := []byte(`{"type":"object"}`), []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)
+	tools := []tenon.Tool{{Name: "f"}, {Name: "g"}}
+	cohere := model.Config{Provider: "openai-compatible", BaseURL: "https://api.cohere.ai/compatibility/v1"}
+	for name, tt := range map[string]struct {
+		wire       string
+		cfg        model.Config
+		req        tenon.Request
+		has, lacks string
+	}{
+		"MD-5_Cohere_schema":            {"chat", cohere, tenon.Request{Output: closed}, `"response_format":{"type":"json_object","schema":{"type":"object",`, "stream_options"},
+		"MD-5_Cohere_object":            {"chat", cohere, tenon.Request{Output: object}, `"response_format":{"type":"json_object"}`, ""},
+		"MD-5_Cohere_one_call":          {"chat", cohere, tenon.Request{Tools: tools, Sampling: tenon.Sampling{Serial: true, ServiceTier: "flex"}}, `"g"`, "parallel_tool_calls"},
+		"MD-5_Cohere_tier_of_a_handoff": {"chat", cohere, tenon.Request{Sampling: tenon.Sampling{ServiceTier: "flex", Effort: "high"}}, `"reasoning_effort":"high"`, "service_tier"},
+		"MD-5_LM_Studio_named_tool":     {"chat", model.Config{Provider: "lmstudio"}, tenon.Request{Tools: tools, ToolChoice: "f"}, `"tool_choice":"required"`, `"g"`},
+		"MD-5_LM_Studio_object":         {"chat", model.Config{Provider: "lmstudio"}, tenon.Request{Output: object}, `"json_schema"`, "json_object"},
+		"MD-5_LM_Studio_responses":      {"responses", model.Config{Provider: "lmstudio"}, tenon.Request{Output: closed}, `"input"`, `"format"`},
+		"MD-5_vLLM_named_tool":          {"chat", model.Config{Provider: "vllm"}, tenon.Request{Tools: tools, ToolChoice: "f"}, `"tool_choice":{"type":"function","function":{"name":"f"}}`, ""},
+		"MD-5_Bedrock_schema": {"bedrock", model.Config{Model: "us.anthropic.claude-sonnet-4-5-20250929-v1:0"}, tenon.Request{Output: closed, Tools: tools},
+			`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"name":"answer","schema":"{\"type\":\"object\",`, ""},
+		"MD-5_Bedrock_older_Claude": {"bedrock", model.Config{Model: "anthropic.claude-3-5-sonnet-20240620-v1:0"}, tenon.Request{Output: closed}, `"messages"`, "outputConfig"},
+		"MD-5_Hugging_Face":         {"chat", model.Config{Provider: "openai-compatible", BaseURL: "https://router.huggingface.co/v1"}, tenon.Request{Output: closed}, `"json_schema"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.req.Messages = question.Messages
+			body := sent(t, tt.wire, tt.cfg, &tt.req)
+			if !strings.Contains(body, tt.has) || tt.lacks != "" && strings.Contains(body, tt.lacks) {
+				t.Errorf("%s must have %s and not %q", body, tt.has, tt.lacks)
+			}
+		})
+	}
+	t.Run("MD-5_refused_in_the_configuration", func(t *testing.T) {
+		for want, change := range map[string]func(*model.Config){
+			"service_tier: Cohere has no such parameter": func(c *model.Config) { c.ServiceTier = "flex" },
+			"reasoning: model m takes none, high":        func(c *model.Config) { c.Reasoning = "low" },
+		} {
+			c := cohere
+			c.Name, c.Model = "main", "m"
+			change(&c)
+			if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+		err := cohere.CheckSampling(&tenon.Sampling{Serial: true})
+		if err == nil || !strings.Contains(err.Error(), "parallel_tool_calls cannot be sent to model '': Cohere has no such parameter") {
+			t.Error(err)
+		}
+	})
+}
+
+// TestReasoningInContent checks answers whose content is a list with reasoning, and that the reasoning is sent back
+// unchanged.
+func TestReasoningInContent(t *testing.T) {
+	event := func(content string) string {
+		return `data: {"choices":[{"index":0,"delta":{"content":` + content + "}}]}\n\n"
+	}
+	const end = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
+	for name, tt := range map[string]struct{ base, body, back string }{
+		"MD-3_Databricks": {"https://dbc.cloud.databricks.com/serving-endpoints",
+			event(`[{"type":"reasoning","summary":[{"type":"summary_text","text":"I "}]}]`) +
+				event(`[{"type":"reasoning","summary":[{"type":"summary_text","text":"think"}]}]`) +
+				event(`[{"type":"reasoning","summary":[{"type":"summary_text","text":"","signature":"S+\/="}]}]`) + event(`"fine"`) + end,
+			`"content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"I think","signature":"S+\/="}]},{"type":"text","text":"fine"}]`},
+		"MD-3_Mistral": {"https://api.mistral.ai/v1", event(`[{"type":"thinking","thinking":[{"type":"text","text":"I think"}]}]`) + event(`"fine"`) + end,
+			`"content":"fine"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &provider{replies: []reply{{body: tt.body}}}
+			cfg := model.Config{Provider: "openai-compatible", Model: "m", BaseURL: tt.base}
+			m := adapter(t, "chat", cfg, p.env())
+			a, err := generate(t.Context(), m, question)
+			if err != nil || a.thinking != "I think" || a.resp.Message.Text() != "fine" {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			got := sent(t, "chat", cfg, &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("q"), a.resp.Message, tenon.UserMessage("q")}})
+			if !strings.Contains(got, tt.back) {
+				t.Errorf("%s\nmust have %s", got, tt.back)
+			}
+		})
+	}
+}
+
+// TestPlainReasoningItems checks that a reasoning item with its text is sent back with `api: responses` to servers that
+// accept reasoning, and not to others, which would refuse it.
+func TestPlainReasoningItems(t *testing.T) {
+	const item = `{"id":"r1","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}],"status":"completed"}`
+	body := `data: {"type":"response.output_item.done","output_index":0,"item":` + item + "}\n\n" +
+		`data: {"type":"response.output_item.done","output_index":1,"item":{"id":"fc_1","type":"function_call","call_id":"c1","name":"f","arguments":"{}"}}` + "\n\n" +
+		`data: {"type":"response.completed","response":{"id":"r","status":"completed"}}` + "\n\n"
+	for name, back := range map[string]bool{"deepseek": true, "openai": false, "lmstudio": false} {
+		t.Run("MD-5_"+name, func(t *testing.T) {
+			p := &provider{replies: []reply{{body: body}}}
+			cfg := model.Config{Provider: name, Model: "m", API: model.APIResponses, APIKey: tenon.NewSecret("k")}
+			a, err := generate(t.Context(), adapter(t, "responses", cfg, p.env()), question)
+			if err != nil || a.thinking != "hm" {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			got := sent(t, "responses", cfg, &tenon.Request{Tools: []tenon.Tool{{Name: "f"}}, Messages: []*tenon.Message{
+				tenon.UserMessage("q"), a.resp.Message, results(&tenon.ToolResult{ID: "c1", Name: "f"})}})
+			if strings.Contains(got, item) != back || strings.Contains(got, `"id":"fc_1"`) != back {
+				t.Errorf("%s", got)
+			}
+		})
+	}
+}
+
 // TestUsage checks the token counts of each wire format.
 func TestUsage(t *testing.T) {
 	chat := func(usage string) string {
@@ -102,6 +209,8 @@ func TestUsage(t *testing.T) {
 			tenon.Usage{Input: 95, Output: 7, CacheRead: 40, CacheWrite: 20, Reasoning: 3}, "$0.02"},
 		"MD-4_xAI": {"chat", chat(`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":151,"completion_tokens_details":{"reasoning_tokens":110},"cost_in_usd_ticks":318319000}`),
 			tenon.Usage{Input: 32, Output: 119, Reasoning: 110}, "$0.031832"},
+		"MD-4_Groq": {"chat", `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"x_groq":{"id":"r","usage":{"prompt_tokens":32,"completion_tokens":9}}}` + "\n\n",
+			tenon.Usage{Input: 32, Output: 9}, ""},
 		"MD-4_DeepSeek": {"chat", chat(`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":41,"prompt_cache_hit_tokens":30,"prompt_cache_miss_tokens":2}`),
 			tenon.Usage{Input: 32, Output: 9, CacheRead: 30}, ""},
 		"MD-4_gateway": {"chat", chat(`{"prompt_tokens":32,"completion_tokens":9,"cache_creation_input_tokens":5,"cache_read_input_tokens":20}`),

@@ -156,7 +156,9 @@ func (c Config) Fill(req *tenon.Request) *tenon.Request {
 func (c Config) AddSettings(head []byte, wire string, req *tenon.Request, asked *tenon.Sampling) []byte {
 	c = c.With(asked)
 	for i := range settings {
-		head = settings[i].add(head, c, wire)
+		if s := &settings[i]; s.isSet(c) && !c.Refuses(s.key) {
+			head = s.add(head, c, wire)
+		}
 	}
 	if c.isClaude() && !mayThink(req) {
 		c.Extra = withoutMember(c.Extra, "thinking")
@@ -298,14 +300,19 @@ func (c Config) checkSettings() (key string, reason error) {
 		return key, reason
 	}
 	for i := range settings {
-		if s := &settings[i]; s.isSet(c) && s.paths[c.Wire()] == "" {
+		s := &settings[i]
+		switch {
+		case !s.isSet(c):
+		case s.paths[c.Wire()] == "":
 			return s.key, fmt.Errorf("%s has no such parameter", w.title)
+		case c.Refuses(s.key):
+			return s.key, fmt.Errorf("%s has no such parameter", c.WithDefaults().server().Name)
 		}
 	}
 	if key, reason = c.checkModalities(); key != "" {
 		return key, reason
 	}
-	if key, reason = c.checkReasoning(w); key != "" {
+	if key, reason = c.checkReasoning(); key != "" {
 		return key, reason
 	}
 	return c.checkThinking()
@@ -361,9 +368,9 @@ func (c Config) takesTopK() bool {
 	return c.Wire() == WireAnthropic || c.Wire() == WireGemini || c.Wire() == WireOllama
 }
 
-func (c Config) checkReasoning(w samplingWire) (key string, reason error) {
+func (c Config) checkReasoning() (key string, reason error) {
 	effort, tokens := c.reasoning()
-	switch can := w.efforts(c.Model); {
+	switch can := c.effortsOf(); {
 	case c.Reasoning == "" || c.TakesEffort(effort):
 	case effort != "" && !slices.Contains(efforts, effort):
 		return "reasoning", fmt.Errorf("'%s' is neither a number of tokens nor one of %s", tenon.Visible(effort),

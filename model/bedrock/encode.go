@@ -101,7 +101,19 @@ func (m *Model) appendSettings(dst []byte, req *tenon.Request) []byte {
 	dst = model.AppendNumber(dst, "temperature", req.Temperature, m.cfg.Temperature)
 	dst = model.AppendNumber(dst, "topP", req.TopP, m.cfg.TopP)
 	dst = append(model.AppendSampling(dst, wire, &req.Sampling), '}')
-	return m.cfg.AddSettings(append(dst, m.effort(req.Effort)...), wire, req, &req.Sampling)
+	dst = m.appendSchema(append(dst, m.effort(req.Effort)...), req)
+	return m.cfg.AddSettings(dst, wire, req, &req.Sampling)
+}
+
+// appendSchema appends the schema of the answer, as a text. Anthropic's models refuse schemas that are not strict. The
+// form is OutputConfig of aws-sdk-go-v2.
+func (m *Model) appendSchema(dst []byte, req *tenon.Request) []byte {
+	if !m.quirks.TakesSchema(req) || strings.Contains(m.cfg.Model, "anthropic.") && !model.IsStrict(req.Output) {
+		return dst
+	}
+	dst = append(dst, `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"name":"answer",`...)
+	dst = rawjson.AppendString(append(dst, `"schema":`...), string(model.AppendSchema(nil, req.Output)))
+	return append(dst, "}}}}"...)
 }
 
 // effort returns the member for an effort, with a comma before it. Its form depends on the maker of the model.
@@ -197,6 +209,9 @@ func (m *Model) encode(msg *tenon.Message, flat bool) []byte {
 
 func (m *Model) appendPart(dst []byte, p *tenon.Part, index int, flat bool) []byte {
 	if p.Wire == wire && len(p.Raw) > 0 {
+		if flat && p.Type == tenon.PartOpaque { // the API refuses uses of tools in a request without tools
+			return dst
+		}
 		return append(dst, p.Raw...)
 	}
 	switch p.Type {

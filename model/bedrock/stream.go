@@ -60,12 +60,13 @@ type answer struct {
 
 // block is a content block under construction.
 type block struct {
-	kind      string // text, call, reasoning or other
+	kind      string // text, call, reasoning, use, result or other
 	id, name  string
 	text      strings.Builder // the text, the reasoning or the arguments
 	signature string
 	redacted  string
-	raw       []byte // a block of another kind
+	raw       []byte   // a block of another kind, or the start of a result
+	content   [][]byte // the content of a result
 	cited     [][]byte
 	mime      string // of an image in text
 	ended     bool
@@ -138,9 +139,14 @@ func (b *block) start(kind string, v []byte) {
 	case "toolUse":
 		b.kind, b.id = "call", rawjson.String(rawjson.Field(v, "toolUseId"))
 		b.name = rawjson.String(rawjson.Field(v, "name"))
+		if rawjson.String(rawjson.Field(v, "type")) == serverUse {
+			b.kind = "use"
+		}
+	case "toolResult": // of a tool that the service runs
+		b.kind, b.raw = "result", bytes.Clone(v)
 	case "image":
 		b.kind, b.mime = "image", "image/"+rawjson.String(rawjson.Field(v, "format"))
-	default: // such as toolResult of tools that the service runs
+	default:
 		b.kind, b.raw = "other", append([]byte(nil), v...)
 	}
 }
@@ -153,8 +159,14 @@ func (a *answer) delta(b *block, kind string, v []byte) {
 		b.text.WriteString(text)
 		a.send(tenon.DeltaText, text)
 	case "toolUse":
-		b.kind = "call"
+		if b.kind == "" {
+			b.kind = "call"
+		}
 		b.text.WriteString(rawjson.String(rawjson.Field(v, "input")))
+	case "toolResult":
+		for e := range rawjson.Elements(v) {
+			b.content = append(b.content, bytes.Clone(e))
+		}
 	case "image":
 		if f := rawjson.String(rawjson.Field(v, "format")); f != "" {
 			b.mime = "image/" + f
@@ -162,6 +174,9 @@ func (a *answer) delta(b *block, kind string, v []byte) {
 		b.kind = "image"
 		b.text.WriteString(rawjson.String(rawjson.Field(rawjson.Field(v, "source"), "bytes")))
 	case "citation":
+		if b.kind == "" { // Nova sends the sources of a text in the block after it
+			b = a.lastText(b)
+		}
 		if len(b.cited) < maxCited {
 			b.cited = append(b.cited, bytes.Clone(v))
 		}
@@ -189,6 +204,16 @@ func (a *answer) delta(b *block, kind string, v []byte) {
 	}
 }
 
+// lastText returns the last block of text, or b if there is none.
+func (a *answer) lastText(b *block) *block {
+	for _, t := range slices.Backward(a.blocks) {
+		if t.kind == "text" {
+			return t
+		}
+	}
+	return b
+}
+
 func (a *answer) send(kind, text string) {
 	if text != "" && !a.quit {
 		a.quit = !a.emit(tenon.Delta{Kind: kind, Text: text})
@@ -206,7 +231,11 @@ func (a *answer) document(doc []byte) {
 			case "toolUse":
 				b.start("toolUse", v)
 				b.text.Write(rawjson.Field(v, "input"))
-				a.send(tenon.DeltaCall, b.name)
+				if b.kind == "call" {
+					a.send(tenon.DeltaCall, b.name)
+				}
+			case "toolResult":
+				b.start("toolResult", v)
 			case "reasoningContent":
 				b.kind = "reasoning"
 				if t := rawjson.Field(v, "reasoningText"); t != nil {
@@ -282,6 +311,13 @@ func (a *answer) response() *tenon.Response {
 			model.SetArguments(c, args)
 			msg.Parts = append(msg.Parts, tenon.Part{Type: tenon.PartCall, Call: c})
 			calls++
+		case "use", "result":
+			p := b.hosted()
+			if cut || p == nil {
+				r.Warnings = append(r.Warnings, "a use of a tool of the provider was cut off and is omitted")
+				continue
+			}
+			msg.Parts = append(msg.Parts, *p)
 		case "other":
 			r.Warnings = append(r.Warnings, "a block of an unknown kind is omitted")
 		}
@@ -289,6 +325,30 @@ func (a *answer) response() *tenon.Response {
 	r.Warnings = append(r.Warnings, media.Warnings...)
 	r.Stop = stopReason(a.stop, calls, tried)
 	return r
+}
+
+// serverUse is the type of a block in which the service uses one of its own tools, such as nova_grounding. tenon must not
+// execute it. The block and its result are sent back.
+const serverUse = "server_tool_use"
+
+// hosted returns the part of a use of the service's own tool, or of its result. It returns nil if the input is not JSON.
+func (b *block) hosted() *tenon.Part {
+	if b.kind == "result" {
+		raw := b.raw
+		if rawjson.Field(raw, "content") == nil { // of a stream
+			list := slices.Concat([]byte("["), bytes.Join(b.content, []byte(",")), []byte("]"))
+			raw = slices.Concat(raw[:len(raw)-1], []byte(`,"content":`), list, []byte("}"))
+		}
+		return &tenon.Part{Type: tenon.PartOpaque, Wire: wire, Raw: slices.Concat([]byte(`{"toolResult":`), raw, []byte("}"))}
+	}
+	input := []byte(b.text.String())
+	if !json.Valid(input) {
+		return nil
+	}
+	raw := rawjson.AppendString([]byte(`{"toolUse":{"toolUseId":`), b.id)
+	raw = rawjson.AppendString(append(raw, `,"name":`...), b.name)
+	raw = slices.Concat(raw, []byte(`,"input":`), input, []byte(`,"type":"`+serverUse+`"}}`))
+	return &tenon.Part{Type: tenon.PartOpaque, Text: model.Use(b.name, input), Wire: wire, Raw: raw}
 }
 
 // reasoning returns the part of a reasoning block. A complete block is sent back with its signature. A truncated block

@@ -67,6 +67,9 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	if !q.AllowedTools {
 		req = model.Offer(req)
 	}
+	if !q.NamedChoice {
+		req = model.OfferOne(req)
+	}
 	h := make([]byte, 0, 512)
 	h = append(h, `{"model":`...)
 	h = rawjson.AppendString(h, m.cfg.Model)
@@ -94,6 +97,9 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	switch {
 	case q.TakesObject(req):
 		h = append(h, `,"response_format":{"type":"json_object"}`...)
+	case q.TakesSchema(req) && q.ObjectSchema:
+		h = append(h, `,"response_format":{"type":"json_object","schema":`...)
+		h = append(model.AppendSchema(h, req.Output), '}')
 	case q.TakesSchema(req):
 		h = append(h, `,"response_format":{"type":"json_schema","json_schema":{`...)
 		h = append(appendFormat(h, req.Output), "}}"...)
@@ -131,7 +137,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 // appendSerial appends the member that limits an answer to one call. It appends nothing without tools, because the API
 // refuses the member then.
 func appendSerial(dst []byte, cfg model.Config, req *tenon.Request) []byte {
-	if !req.Serial || len(req.Tools) == 0 || cfg.ToolMode == model.ToolsNone {
+	if !req.Serial || len(req.Tools) == 0 || cfg.ToolMode == model.ToolsNone || cfg.Refuses("parallel_tool_calls") {
 		return dst
 	}
 	return append(dst, `,"parallel_tool_calls":false`...)

@@ -61,6 +61,12 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 	switch audio := audioOf(msg); {
 	case audio != "": // the id replaces the transcript
 		dst = append(rawjson.AppendString(append(dst, `,"audio":{"id":`...), audio), '}')
+	case len(e.reasoned(msg)) > 0: // reasoning is a part of the content
+		dst = append(append(dst, `,"content":`...), e.reasoned(msg)...)
+		if text != "" {
+			dst = append(dst[:len(dst)-1], `,{"type":"text","text":`...)
+			dst = append(rawjson.AppendString(dst, text), "}]"...)
+		}
 	case text != "":
 		dst = append(dst, `,"content":`...)
 		dst = rawjson.AppendString(dst, text)
@@ -84,7 +90,7 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 			continue
 		}
 		for k, v := range rawjson.Fields(p.Raw) {
-			if slices.Contains(e.quirks.EchoReasoning, string(k)) {
+			if slices.Contains(e.quirks.EchoReasoning, string(k)) && string(k) != model.ReasoningParts {
 				dst = append(dst, `,"`...)
 				dst = append(append(append(dst, k...), `":`...), v...)
 				echoed = true
@@ -114,6 +120,21 @@ func (e encoder) assistant(msg *tenon.Message) []byte {
 		return nil
 	}
 	return append(dst, '}')
+}
+
+// reasoned returns the list with the reasoning of an answer, for servers that have it in the content.
+func (e encoder) reasoned(msg *tenon.Message) []byte {
+	if !slices.Contains(e.quirks.EchoReasoning, model.ReasoningParts) {
+		return nil
+	}
+	for i := range msg.Parts {
+		if p := &msg.Parts[i]; p.Wire == wire && p.Type == tenon.PartThinking {
+			if list := rawjson.Field(p.Raw, model.ReasoningParts); len(list) > 2 && list[0] == '[' {
+				return list
+			}
+		}
+	}
+	return nil
 }
 
 // callID returns the id, or the index of the call in its turn if the id is missing. The result has

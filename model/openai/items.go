@@ -13,6 +13,7 @@ type items struct {
 	images    bool
 	documents bool
 	encrypted bool
+	plain     bool         // the server accepts reasoning that is not encrypted
 	system    bool         // the conversation may contain messages of role system
 	search    bool         // the server supports tool search
 	tools     []tenon.Tool // the tools of the request
@@ -41,7 +42,7 @@ func (e items) message(msg *tenon.Message) ([]byte, error) {
 func (e items) assistant(msg *tenon.Message) []byte {
 	whole := true
 	for i := range msg.Parts {
-		if p := &msg.Parts[i]; p.Type == tenon.PartThinking && !canReturn(p) {
+		if p := &msg.Parts[i]; p.Type == tenon.PartThinking && !e.canReturn(p) {
 			whole = false
 		}
 	}
@@ -57,7 +58,7 @@ func (e items) assistant(msg *tenon.Message) []byte {
 			dst = append(dst, `,{"role":"assistant","content":`...)
 			dst = append(rawjson.AppendString(dst, model.Generated(p)), '}')
 		case p.Type == tenon.PartThinking:
-			if canReturn(p) {
+			if e.canReturn(p) {
 				dst = append(append(dst, ','), p.Raw...)
 			}
 		case p.Type == tenon.PartCall && p.Call != nil:
@@ -82,9 +83,19 @@ func (e items) assistant(msg *tenon.Message) []byte {
 	return dst
 }
 
-// canReturn reports whether a thought is an encrypted item that the provider can decrypt.
-func canReturn(p *tenon.Part) bool {
-	return p.Wire == model.WireResponses && rawjson.StringBody(rawjson.Field(p.Raw, "encrypted_content")) != nil
+// canReturn reports whether a thought is an item that the provider can read: it is encrypted, or the server shows its
+// whole text, as servers of open models do.
+func (e items) canReturn(p *tenon.Part) bool {
+	if p.Wire != model.WireResponses {
+		return false
+	}
+	if rawjson.StringBody(rawjson.Field(p.Raw, "encrypted_content")) != nil {
+		return true
+	}
+	for range rawjson.Elements(rawjson.Field(p.Raw, "content")) {
+		return e.plain
+	}
+	return false
 }
 
 func appendItemCall(dst []byte, c *tenon.ToolCall, nth int) []byte {

@@ -40,9 +40,9 @@ func NewResponses(cfg model.Config, env model.Env) (*Responses, error) {
 	}
 	q := c.Config().ResolvedQuirks()
 	enc := items{images: q.Images, documents: q.Documents, encrypted: q.EncryptedReasoning, search: q.ToolSearch,
-		system: q.SystemMessages, remote: c.Config().Remote}
-	form := model.Form{Maker: c.Maker(), Key: fmt.Sprintf("%s images=%t documents=%t search=%t system=%t",
-		model.WireResponses, q.Images, q.Documents, q.ToolSearch, q.SystemMessages) + q.RemoteKey()}
+		plain: len(q.EchoReasoning) > 0, system: q.SystemMessages, remote: c.Config().Remote}
+	form := model.Form{Maker: c.Maker(), Key: fmt.Sprintf("%s images=%t documents=%t search=%t plain=%t system=%t",
+		model.WireResponses, q.Images, q.Documents, q.ToolSearch, enc.plain, q.SystemMessages) + q.RemoteKey()}
 	return &Responses{client: c, cfg: c.Config(), quirks: q, enc: enc, form: form}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ func ParseChat(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response,
 	for {
 		data, err := next()
 		switch {
-		case err != nil && a.finish != "":
+		case err != nil && (a.finish != "" || a.whole && a.hasContent()):
 			return a.response(), nil // some servers close the connection without [DONE]
 		case errors.Is(err, io.EOF):
 			return nil, model.CutOff("a finish_reason or [DONE]")
@@ -30,7 +31,7 @@ func ParseChat(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response,
 		}
 		if bytes.Equal(bytes.TrimSpace(data), done) {
 			// Some servers send no finish_reason (Snowflake Cortex), but the usage of a complete answer.
-			if a.finish == "" && (a.usage == nil || len(a.text) == 0 && len(a.calls) == 0) {
+			if a.finish == "" && (a.usage == nil && !a.whole || !a.hasContent()) {
 				return nil, model.CutOff("a finish_reason")
 			}
 			return a.response(), nil
@@ -44,6 +45,9 @@ func ParseChat(next model.Events, emit func(tenon.Delta) bool) (*tenon.Response,
 		}
 	}
 }
+
+// hasContent reports whether the answer has a text or a call.
+func (a *answer) hasContent() bool { return len(a.text) > 0 || len(a.calls) > 0 }
 
 // badCall returns the answer for a call that the provider could not read, with the text before it.
 func (a *answer) badCall(f *model.Failure) *tenon.Response {
@@ -65,11 +69,14 @@ type answer struct {
 	refusal   []byte
 	// reasoning contains the string bodies of reasoningMembers.
 	reasoning [2][]byte
-	thinking  bytes.Buffer // decoded text of Mistral's thinking parts
+	thinking  bytes.Buffer // decoded text of the parts of the content that are reasoning
+	part      string       // type of these parts: thinking (Mistral) or reasoning (Databricks)
+	signature []byte       // string body of their signature
 	details   details
 	calls     []*call
 	byIndex   map[int]*call
 	finish    string
+	whole     bool // the answer was one document
 	usage     *tenon.Usage
 	cost      *tenon.USD // the cost that the server reports (OpenRouter, Avian)
 	warnings  []string
@@ -125,6 +132,10 @@ func (a *answer) chunk(data []byte) error {
 				a.usage = readUsage(v)
 				a.cost = model.ReadCost(v)
 			}
+		case "x_groq": // Groq, to requests that do not ask for usage
+			if u := rawjson.Field(v, "usage"); len(u) > 0 && a.usage == nil {
+				a.usage = readUsage(u)
+			}
 		case "citations": // Perplexity, xAI
 			a.sources = append(a.sources[:0], v...)
 		case "search_results": // Perplexity, with titles
@@ -149,14 +160,17 @@ func (a *answer) chunk(data []byte) error {
 }
 
 func (a *answer) choice(c []byte) {
+	var delta, message []byte
 	for k, v := range rawjson.Fields(c) {
 		switch string(k) {
 		case "index":
 			if n, ok := rawjson.Int(v); ok && n != 0 {
 				return // the request asks for only one choice
 			}
-		case "delta", "message":
-			a.delta(v)
+		case "delta":
+			delta = v
+		case "message":
+			message = v
 		case "logprobs":
 			if !rawjson.IsNull(v) {
 				a.probs.Add(rawjson.Field(v, "content"))
@@ -167,6 +181,12 @@ func (a *answer) choice(c []byte) {
 				a.finish = s
 			}
 		}
+	}
+	a.delta(delta)
+	// Perplexity sends the message so far with each piece, and an empty piece with a whole message.
+	if message != nil && (delta == nil || !a.hasContent()) {
+		a.whole = true
+		a.delta(message)
 	}
 }
 
@@ -201,7 +221,9 @@ func (a *answer) delta(d []byte) {
 				a.call(c)
 			}
 		case "function_call": // the predecessor of tool_calls
-			a.piece(0, "", v)
+			if !isPlaceholder(v) {
+				a.piece(0, "", v)
+			}
 		case "images": // OpenRouter
 			for x := range rawjson.Elements(v) {
 				a.media.DataURL(rawjson.String(rawjson.Field(rawjson.Field(x, "image_url"), "url")), wire,
@@ -223,7 +245,8 @@ func (a *answer) delta(d []byte) {
 	}
 }
 
-// content handles a text, or Mistral's list of text and thinking parts.
+// content handles a text, or a list of parts: texts and reasoning. Reasoning is a part of type thinking (Mistral), or of
+// type reasoning with a summary (docs.databricks.com, "Query reasoning models").
 func (a *answer) content(v []byte) {
 	if v[0] == '"' {
 		a.text = append(a.text, rawjson.StringBody(v)...)
@@ -235,13 +258,36 @@ func (a *answer) content(v []byte) {
 		case "text":
 			a.content(orEmpty(rawjson.Field(part, "text")))
 		case "thinking":
-			for t := range rawjson.Elements(rawjson.Field(part, "thinking")) {
-				s := rawjson.String(rawjson.Field(t, "text"))
-				a.thinking.WriteString(s)
-				a.send(tenon.DeltaThinking, s)
-			}
+			a.reasoned("thinking", rawjson.Field(part, "thinking"))
+		case "reasoning":
+			a.reasoned("reasoning", rawjson.Field(part, "summary"))
 		}
 	}
+}
+
+// reasoned handles the list of texts in a part that is reasoning.
+func (a *answer) reasoned(kind string, texts []byte) {
+	a.part = kind
+	for t := range rawjson.Elements(texts) {
+		s := rawjson.String(rawjson.Field(t, "text"))
+		a.thinking.WriteString(s)
+		a.send(tenon.DeltaThinking, s)
+		if sign := rawjson.StringBody(rawjson.Field(t, "signature")); len(sign) > 0 {
+			a.signature = append(a.signature[:0], sign...)
+		}
+	}
+}
+
+// reasonedPart returns the list with the reasoning, in the form of the content that contained it.
+func (a *answer) reasonedPart() []byte {
+	text := rawjson.AppendString(nil, a.thinking.String())
+	if a.part == "thinking" {
+		return slices.Concat([]byte(`[{"type":"thinking","thinking":[{"type":"text","text":`), text, []byte("}]}]"))
+	}
+	if len(a.signature) > 0 {
+		text = slices.Concat(text, []byte(`,"signature":"`), a.signature, []byte(`"`))
+	}
+	return slices.Concat([]byte(`[{"type":"reasoning","summary":[{"type":"summary_text","text":`), text, []byte("}]}]"))
 }
 
 func orEmpty(v []byte) []byte {
@@ -249,6 +295,17 @@ func orEmpty(v []byte) []byte {
 		return []byte(`""`)
 	}
 	return v
+}
+
+// isPlaceholder reports whether a function has neither a name nor arguments. Snowflake Cortex sends such functions with
+// every answer.
+func isPlaceholder(function []byte) bool {
+	for _, v := range rawjson.Fields(function) {
+		if !rawjson.IsNull(v) && string(v) != `""` {
+			return false
+		}
+	}
+	return true
 }
 
 func (a *answer) call(c []byte) {
@@ -403,6 +460,9 @@ func (a *answer) thought() *tenon.Part {
 	}
 	if d := a.details.raw(); d != nil {
 		member(model.ReasoningDetails, d)
+	}
+	if a.part != "" {
+		member(model.ReasoningParts, a.reasonedPart())
 	}
 	if text == "" {
 		text = a.thinking.String()

@@ -1,9 +1,13 @@
 package react
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // words maps other spellings of the markers of [Parser] to these markers, in lower case. Sources: the ReAct paper
-// (Thought 1:), the prompts of LangChain (Action Input), LlamaIndex and Qwen-Agent, and replies of small models.
+// (Thought 1:), the prompts of LangChain (Action Input), LlamaIndex and Qwen-Agent (✿FUNCTION✿), and replies of small
+// models.
 var words = []struct{ mark, words string }{
 	{markThought, "thought"}, {markThought, "thoughts"}, {markThought, "thinking"}, {markThought, "reasoning"},
 	{markAnswer, "final answer"}, {markAnswer, "final response"}, {markAnswer, "finalanswer"},
@@ -58,7 +62,11 @@ func marker(line string) (mark, rest string) {
 func markOfWords(s string) string {
 	s = strings.TrimRight(strings.ToLower(strings.TrimSpace(s)), "*_` \t")
 	s = strings.TrimRight(s, "0123456789 #")
-	s = strings.Join(strings.Fields(strings.NewReplacer("_", " ", "-", " ").Replace(s)), " ")
+	fields := strings.Fields(strings.NewReplacer("_", " ", "-", " ", "✿", "").Replace(s))
+	if len(fields) == 3 && strings.Trim(fields[1], "0123456789") == "" { // Action 1 Input:
+		fields = slices.Delete(fields, 1, 2)
+	}
+	s = strings.Join(fields, " ")
 	for _, w := range words {
 		if w.words == s {
 			return w.mark

@@ -27,6 +27,7 @@ const form = `write "Action: NAME" with the name of a tool and on the next line 
 // the model did not write: a reply that is not completely understood is an error of code protocol.
 func Read(text string, tools []tenon.Tool) (Reading, error) {
 	r := &read{tools: tools}
+	text = unwrapped(text)
 	p := NewParser(func(string, string) {})
 	p.Feed(text)
 	step, err := p.End()
@@ -37,7 +38,7 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 	visible, hidden := textcall.Split(text)
 	r.Hidden = hidden
 	if hidesStep := inComment(text, first.from); hidesStep || visible != text {
-		visible, p, step, err = parseVisible(visible)
+		visible, p, step, err = parseVisible(unwrapped(visible))
 		if r.isPlain(visible, p, step, err) {
 			return r.done(step, nil)
 		}
@@ -119,6 +120,7 @@ func (r *read) loose(text string) (Step, error) {
 	var step Step
 	var thoughts []string
 	hidden, shown := comment(text, 0)
+	quoted := strings.HasPrefix(strings.TrimSpace(text), ">")
 	for at := 0; at < len(text); {
 		for at >= shown {
 			hidden, shown = comment(text, shown)
@@ -130,6 +132,9 @@ func (r *read) loose(text string) (Step, error) {
 		}
 		mark, tail := marker(line)
 		at = len(text) - len(rest)
+		if !quoted && strings.HasPrefix(strings.TrimSpace(line), ">") { // an example, unless all is quoted
+			mark = ""
+		}
 		switch mark {
 		case markThought:
 			thoughts = append(thoughts, tail)
@@ -187,6 +192,11 @@ func (r *read) action(step *Step, tail, rest string) error {
 	if mark, _ := marker(tail); mark != "" {
 		tail = ""
 	}
+	if name, ok := bracketed(tail); ok {
+		if _, _, ok := textcall.Name(name, r.tools); ok {
+			tail = name
+		}
+	}
 	if strings.HasPrefix(tail, "{") || strings.HasPrefix(tail, "<") || strings.HasPrefix(tail, "[") {
 		c, before, err := textcall.Find(untilStep(tail+"\n"+rest), r.tools)
 		if err == nil && strings.TrimSpace(before) != "" || errors.Is(err, textcall.ErrNone) {
@@ -221,6 +231,26 @@ func (r *read) action(step *Step, tail, rest string) error {
 		r.Repairs = append(r.Repairs, repair)
 	}
 	return r.args(step, after, rest)
+}
+
+// bracketed returns a name in brackets. Prompts write the names of the tools in brackets, and small models copy them.
+func bracketed(line string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(strings.TrimSpace(line), "[")
+	if !ok || !strings.HasSuffix(name, "]") {
+		return "", false
+	}
+	return name[:len(name)-1], true
+}
+
+// unwrapped removes special tokens of chat templates around a reply, and the name of the speaker before a step.
+func unwrapped(text string) string {
+	text = textcall.Strip(text)
+	if rest, ok := strings.CutPrefix(text, "Assistant:"); ok {
+		if mark, _ := marker(strings.SplitN(rest, "\n", 2)[0]); mark != "" {
+			return strings.TrimLeft(rest, " \t")
+		}
+	}
+	return text
 }
 
 // split splits the line of an action after the name of the tool.

@@ -8,11 +8,15 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// readCode reads NAME({…}), NAME() and NAME(key=value, …), also within print(…). The text must contain nothing else.
+// readCode reads NAME({…}), NAME() and NAME(key=value, …), also within print(…) or [ and ]. The text must contain nothing
+// else.
 func readCode(text string, tools []tenon.Tool) (Call, error) {
 	text = strings.TrimSuffix(strings.TrimSpace(text), ";")
 	if inner, ok := strings.CutPrefix(text, "print("); ok && strings.HasSuffix(inner, ")") {
 		text = inner[:len(inner)-1]
+	}
+	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, ")]") { // Llama 3.2 and 4, LFM2
+		text = strings.TrimSpace(inner[:len(inner)-1])
 	}
 	name, rest, ok := strings.Cut(text, "(")
 	if !ok || strings.ContainsAny(name, " \t\n{}[]\"<>") || name == "" {
@@ -121,12 +125,13 @@ func fenceLine(text string) bool {
 	return ok && !strings.ContainsAny(word, " `")
 }
 
-// objectAt returns the offset of the first object at the beginning of a line, or -1.
+// objectAt returns the offset of the first object, or list of objects, at the beginning of a line, or -1.
 func objectAt(text string) int {
 	for at := 0; at < len(text); {
 		line := text[at:]
 		trimmed := strings.TrimLeft(line, " \t")
-		if strings.HasPrefix(trimmed, "{") {
+		if list, ok := strings.CutPrefix(trimmed, "["); ok && strings.HasPrefix(strings.TrimLeft(list, " \t\r\n"), "{") ||
+			strings.HasPrefix(trimmed, "{") {
 			return at + len(line) - len(trimmed)
 		}
 		i := strings.IndexByte(line, '\n')

@@ -18,20 +18,33 @@ type form struct {
 
 // forms returns the marks of the chat templates, the more specific ones first. Sources: Hermes and Qwen (tool_call),
 // Functionary and Llama 3.1 (function=NAME), Qwen 3 Coder (function=NAME in tool_call, with parameter=KEY), Mistral
-// ([TOOL_CALLS], with [ARGS] from version 11 on), Llama 3 (python_tag), DeepSeek V3 (its marks with full-width bars),
-// Phi 4 (functools), Anthropic's prompt form (invoke), Granite (<|tool_call|>).
+// ([TOOL_CALLS], with [ARGS] from version 11 on), Llama 3 (python_tag), DeepSeek V3 (its marks with full-width bars)
+// and V3.2 (DSML), Phi 4 (functools), Anthropic's prompt form (invoke), Granite and Phi 4 mini (<|tool_call|>), GLM 4.5
+// (arg_key in tool_call), MiniMax M2 (invoke in its tool_call), Kimi K2 (tool_calls_section), Nemotron (TOOLCALL), LFM2
+// and MiniCPM (tool_call_start), InternLM (action_start), gpt-oss (the commentary channel). Qwen 2.5 Coder often writes
+// <tools>, the tag of its prompt.
 func forms() []form {
 	return []form{
 		{"<tool_call>", "</tool_call>", readTagged},
 		{"<tool_calls>", "</tool_calls>", readTagged},
 		{"<function_call>", "</function_call>", readTagged},
 		{"<|tool_call|>", "<|/tool_call|>", readTagged},
+		{"<minimax:tool_call>", "</minimax:tool_call>", readTagged},
+		{"<toolcall>", "</toolcall>", readTagged},
+		{"<tools>", "</tools>", readTagged},
+		{"<|tool_call_start|>", "<|tool_call_end|>", readTagged},
+		{"<|action_start|><|plugin|>", "<|action_end|>", readTagged},
+		{"<｜DSML｜function_calls>", "</｜DSML｜function_calls>", readTagged},
+		{"<｜DSML｜invoke name=", "</｜DSML｜invoke>", readInvoke},
 		{"<function_calls>", "</function_calls>", readTagged},
 		{"<function=", "</function>", readFunction},
 		{"<invoke name=", "</invoke>", readInvoke},
 		{"[tool_calls]", "[/tool_calls]", readMistral},
 		{"<|python_tag|>", "<|eom_id|>", readTagged},
 		{"functools[", "", readList},
+		{"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", readKimi},
+		{"<|tool_call_begin|>", "<|tool_call_end|>", readKimi},
+		{"<|channel|>commentary to=", "<|call|>", readHarmony},
 		{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", readDeepSeek},
 		{"<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", readDeepSeek},
 	}
@@ -55,6 +68,10 @@ func Find(text string, tools []tenon.Tool) (c Call, before string, err error) {
 		return Call{}, "", ErrNone
 	}
 	inner, before := text[at:], text[:at]
+	if strings.HasPrefix(inner, "[") {
+		c, err = readList(inner[1:], tools)
+		return c, before, err
+	}
 	if lead := strings.TrimRight(before, " \t\n\r"); strings.HasSuffix(lead, "```") || fenceLine(lead) {
 		before = lead[:max(0, strings.LastIndex(lead, "```"))]
 	}
@@ -65,15 +82,19 @@ func Find(text string, tools []tenon.Tool) (c Call, before string, err error) {
 // Marked is like [Find], but finds only calls between the marks of a chat template.
 func Marked(text string, tools []tenon.Tool) (c Call, before string, err error) {
 	for _, f := range forms() {
-		at := indexFold(text, f.open)
+		at := openingAt(text, f.open)
 		if at < 0 {
 			continue
 		}
 		inner := text[at+len(f.open):]
 		if f.close != "" {
 			if end := indexFold(inner, f.close); end >= 0 {
-				if after := text[at+len(f.open)+end+len(f.close):]; indexFold(after, f.open) >= 0 {
+				after := inner[end+len(f.close):]
+				switch {
+				case indexFold(after, f.open) >= 0:
 					return Call{}, "", &NoCallError{Why: "the text has several calls; write one at a time"}
+				case !endsReply(after):
+					return Call{}, "", &NoCallError{Why: "there is text after the call"}
 				}
 				inner = inner[:end]
 			}
@@ -87,28 +108,75 @@ func Marked(text string, tools []tenon.Tool) (c Call, before string, err error) 
 	return Call{}, "", ErrNone
 }
 
+// openingAt returns the offset of the first opening mark that may begin a call, or -1. A mark in a sentence is only
+// mentioned there, except for special tokens, which no sentence has.
+func openingAt(text, open string) int {
+	for from := 0; ; {
+		i := indexFold(text[from:], open)
+		if i < 0 {
+			return -1
+		}
+		from += i
+		line := text[strings.LastIndexByte(text[:from], '\n')+1 : from]
+		if mayOpen(line, isToken(open)) {
+			return from
+		}
+		from += len(open)
+	}
+}
+
+// mayOpen reports whether a mark may begin a call after the beginning of its line.
+func mayOpen(line string, token bool) bool {
+	lead := strings.Trim(line, " \t\r")
+	switch {
+	case lead == "", strings.HasSuffix(lead, ">") && strings.HasPrefix(lead, "<"): // other tags may precede a mark
+		return true
+	case !token || strings.HasPrefix(lead, ">"):
+		return false
+	}
+	return strings.Count(line, "`")%2 == 0 && !strings.ContainsRune("\"'“‘«„(`", lastRune(lead))
+}
+
+// endsReply reports whether nothing but tags, special tokens, the fence of a code block or an invented observation
+// follows a call.
+func endsReply(after string) bool {
+	after = strings.ToLower(strings.Trim(after, "` \t\r\n"))
+	return after == "" || strings.HasPrefix(after, "<") || strings.HasPrefix(strings.TrimLeft(after, "*_#> "), "observation")
+}
+
 // readTagged reads an object, a list with one object, or another form within the marks.
 func readTagged(inner string, tools []tenon.Tool) (Call, error) {
 	if c, before, err := Marked(inner, tools); !errors.Is(err, ErrNone) && strings.TrimSpace(before) == "" {
 		return c, err
 	}
 	inner, _ = unfence(inner)
-	if strings.HasPrefix(inner, "[") {
-		return readList(inner[1:], tools)
+	if strings.Contains(inner, "<arg_key>") {
+		return readPairs(inner, tools)
 	}
 	if c, err := readCode(inner, tools); !errors.Is(err, ErrNone) {
 		return c, err
+	}
+	if strings.HasPrefix(inner, "[") {
+		return readList(inner[1:], tools)
 	}
 	return readObject(inner, tools)
 }
 
 // readList reads a list with one object. inner begins after the opening bracket.
 func readList(inner string, tools []tenon.Tool) (Call, error) {
-	c, n, err := objectCall(strings.TrimSpace(inner), tools)
-	if rest := strings.TrimSpace(strings.TrimSpace(inner)[n:]); err == nil && strings.HasPrefix(rest, ",") {
-		return Call{}, &NoCallError{Why: "the text has several calls; write one at a time"}
+	inner = strings.TrimSpace(inner)
+	c, n, err := objectCall(inner, tools)
+	if err != nil {
+		return c, err
 	}
-	return c, err
+	rest, closed := strings.CutPrefix(strings.TrimSpace(inner[n:]), "]")
+	switch {
+	case strings.HasPrefix(rest, ","):
+		return Call{}, &NoCallError{Why: "the text has several calls; write one at a time"}
+	case closed && !endsReply(rest), !closed && rest != "":
+		return Call{}, &NoCallError{Why: "there is text after the call"}
+	}
+	return c, nil
 }
 
 // readObject reads an object. Only closing marks may follow it.
@@ -161,22 +229,35 @@ func lastRune(s string) rune {
 	return r[len(r)-1]
 }
 
-// readFunction reads NAME>{…} and NAME><parameter=KEY>VALUE</parameter>….
+// readFunction reads NAME>{…}, NAME{…} and NAME><parameter=KEY>VALUE</parameter>…. Llama often omits the bracket.
 func readFunction(inner string, tools []tenon.Tool) (Call, error) {
-	name, body, ok := strings.Cut(inner, ">")
-	if !ok {
+	i := strings.IndexAny(inner, ">{")
+	if i < 0 {
 		return Call{}, ErrNone
 	}
+	name, body := inner[:i], strings.TrimPrefix(inner[i:], ">")
 	return readParameters(name, strings.TrimSpace(body), "<parameter=", tools)
 }
 
 // readInvoke reads "NAME"><parameter name="KEY">VALUE</parameter>….
 func readInvoke(inner string, tools []tenon.Tool) (Call, error) {
+	inner = strings.ReplaceAll(inner, "｜DSML｜", "")
 	name, body, ok := strings.Cut(inner, ">")
 	if !ok {
 		return Call{}, ErrNone
 	}
-	return readParameters(strings.Trim(name, `"' `), strings.TrimSpace(body), "<parameter name=", tools)
+	return readParameters(attribute(name), strings.TrimSpace(body), "<parameter name=", tools)
+}
+
+// attribute returns the value of an attribute without its quotation marks and without the attributes after it.
+func attribute(s string) string {
+	s = strings.TrimSpace(s)
+	if s != "" && (s[0] == '"' || s[0] == '\'') {
+		if i := strings.IndexByte(s[1:], s[0]); i >= 0 {
+			return s[1 : 1+i]
+		}
+	}
+	return strings.Trim(s, `"' `)
 }
 
 // readParameters reads arguments: one object, or each argument between tags.
@@ -205,7 +286,7 @@ func readParameters(name, body, open string, tools []tenon.Tool) (c Call, err er
 		if len(args) > 1 {
 			args = append(args, ',')
 		}
-		key = strings.Trim(key, `"' `)
+		key = attribute(key)
 		args = append(rawjson.AppendString(args, key), ':')
 		if args, err = appendTyped(args, value, rawjson.Field(rawjson.Field(schema, "properties"), key)); err != nil {
 			return Call{}, &NoCallError{Why: "the parameter " + quoted(key) + ": " + err.Error()}

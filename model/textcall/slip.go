@@ -120,10 +120,7 @@ func block(f form, text string) (inner, rest string, err error) {
 		return strings.TrimSpace(inner), "", nil
 	}
 	rest = strings.TrimSpace(inner[end+len(f.close):])
-	for _, eos := range []string{"<|im_end|>", "<|eot_id|>", "</s>", "<｜end▁of▁sentence｜>"} {
-		rest = strings.TrimSpace(strings.TrimSuffix(rest, eos))
-	}
-	return strings.TrimSpace(inner[:end]), rest, nil
+	return strings.TrimSpace(inner[:end]), strings.TrimSpace(Strip(rest)), nil
 }
 
 // readBlock reads the calls of one block. A list of Mistral, and the text between DeepSeek's marks, may contain several

@@ -1,11 +1,15 @@
 package textcall
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // thinking lists the tags around text that a model wrote for itself, as pairs of opening and closing tag. The case of
 // letters does not matter. Sources: the chat templates of DeepSeek R1 and Qwen 3 (think), Anthropic's prompt examples
 // (thinking, scratchpad), Seed-OSS (seed:think), MiniMax (mm:think), Magistral ([THINK]), Kimi-VL (◁think▷), Command A
-// (START_THINKING), Sky-T1 and Open Thoughts (begin_of_thought), gpt-oss (the analysis channel of its harmony format).
+// (START_THINKING), Sky-T1 and Open Thoughts (begin_of_thought), gpt-oss (the analysis channel of its harmony format),
+// Hermes' prompt (scratch_pad), MiniCPM (thought_start), Apertus (inner_prefix), Gemma 4 (its thought channel).
 var thinking = [][2]string{
 	{"<think>", "</think>"},
 	{"<thinking>", "</thinking>"},
@@ -15,6 +19,7 @@ var thinking = [][2]string{
 	{"<reflection>", "</reflection>"},
 	{"<analysis>", "</analysis>"},
 	{"<scratchpad>", "</scratchpad>"},
+	{"<scratch_pad>", "</scratch_pad>"},
 	{"<inner_monologue>", "</inner_monologue>"},
 	{"<seed:think>", "</seed:think>"},
 	{"<mm:think>", "</mm:think>"},
@@ -23,6 +28,9 @@ var thinking = [][2]string{
 	{"[think]", "[/think]"},
 	{"◁think▷", "◁/think▷"},
 	{"<|channel|>analysis", "<|end|>"},
+	{"<|channel>thought", "<channel|>"},
+	{"<|thought_start|>", "<|thought_end|>"},
+	{"<|inner_prefix|>", "<|inner_suffix|>"},
 }
 
 // longestTag is the length of the longest tag in bytes.
@@ -54,10 +62,18 @@ func nextTag(text string, at int) (tag, bool) {
 	return tag{}, false
 }
 
+// process are the words around the thinking of Granite 3.2 (vllm-project/vllm, granite_reasoning_parser.py). They count
+// only at the beginning of a text.
+var process = regexp.MustCompile(`(?is)^\s*here(?:'s|’s| is) my thought process:(.*?)(?:here(?:'s|’s| is) my response:|$)`)
+
 // Split separates a text from the text in thinking tags. An opening tag without a closing tag hides the rest of the
 // text. A closing tag without an opening tag hides all text before it, because chat templates often write the opening
 // tag themselves.
 func Split(text string) (visible, hidden string) {
+	if m := process.FindStringSubmatchIndex(text); m != nil {
+		visible, hidden = Split(text[m[1]:])
+		return visible, strings.TrimSpace(text[m[2]:m[3]] + "\n" + hidden)
+	}
 	var out, in strings.Builder
 	hide := func(s string) {
 		if s = strings.TrimSpace(s); s != "" {
@@ -101,7 +117,7 @@ func Split(text string) (visible, hidden string) {
 // HasTag reports whether a text has a thinking tag.
 func HasTag(text string) bool {
 	_, ok := nextTag(text, 0)
-	return ok
+	return ok || process.MatchString(text)
 }
 
 // EndsThinking reports whether a text contains a closing tag without an opening tag. Then the text before the tag is
