@@ -173,6 +173,9 @@ func says(blocks ...any) toolCall {
 	return func(context.Context, *mcp.ToolRequest) (json.RawMessage, error) { return content(blocks...) }
 }
 
+// headerTool is a tool with an argument that is also a header (Mcp-Param-Region).
+const headerTool = "test_custom_headers"
+
 // tools returns the tools of the fixture.
 func (f *fixture) tools() (list []mcp.ServerTool) {
 	embedded := object{"type": "resource", "resource": object{"uri": "test://embedded", "mimeType": "text/plain",
@@ -184,6 +187,7 @@ func (f *fixture) tools() (list []mcp.ServerTool) {
 	ok := func(map[string]json.RawMessage) string { return "state-ok" }
 	calls := map[string]toolCall{
 		"test_simple_text":            says(words("simple")),
+		headerTool:                    says(words("the headers fit")),
 		"test_image_content":          says(picture),
 		"test_audio_content":          says(object{"type": "audio", "data": sound, "mimeType": "audio/wav"}),
 		"test_embedded_resource":      says(embedded),
@@ -217,8 +221,12 @@ func (f *fixture) tools() (list []mcp.ServerTool) {
 		"test_elicitation_sep1330_enums": asks(asked{"form": form(enums())}, "", raw),
 	}
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		schema := object{"type": "object"}
+		if name == headerTool {
+			schema["properties"] = object{"region": object{"type": "string", "x-mcp-header": "Region"}}
+		}
 		list = append(list, mcp.ServerTool{Call: calls[name], Definition: encode(object{"name": name,
-			"description": "A tool of the fixture.", "inputSchema": object{"type": "object"}})})
+			"description": "A tool of the fixture.", "inputSchema": schema})})
 	}
 	return list
 }

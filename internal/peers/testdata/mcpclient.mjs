@@ -58,7 +58,9 @@ const quiet = await connect(quietly, ...JSON.parse(process.env.TENON_PEER_QUIET)
 await names(quiet); // clients are notified of changes of lists that they have read
 const mine = `${version}_${process.pid}`;
 await call('grow', { name: mine });
-await Promise.race([changed, new Promise((resolve) => { setTimeout(resolve, 30_000); })]);
+const late = setTimeout(changes.first, 30_000);
+await changed;
+clearTimeout(late); // it would keep the process
 await new Promise((resolve) => { setTimeout(resolve, 1000); }); // for more notifications than there should be
 out.grown = (await names(client)).filter((n) => n.startsWith(`grown_${mine}_`)).length;
 out.changes = changes.count;
