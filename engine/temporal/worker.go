@@ -49,6 +49,8 @@ func (c *Cluster) Work(ctx context.Context, d local.Driver, labels ...string) er
 		w := worker.New(c.client, queueOf(c.cfg.TaskQueue, label), o)
 		if i == 0 {
 			w.RegisterWorkflowWithOptions(runWorkflow, workflow.RegisterOptions{Name: workflowName})
+			w.RegisterWorkflowWithOptions(tickWorkflow, workflow.RegisterOptions{Name: tickName})
+			w.RegisterActivityWithOptions(a.tick, activity.RegisterOptions{Name: tickName})
 		}
 		w.RegisterActivityWithOptions(a.drive, activity.RegisterOptions{Name: driveName})
 		w.RegisterActivityWithOptions(a.cancel, activity.RegisterOptions{Name: cancelName})

@@ -39,6 +39,7 @@ type input struct {
 	Halts      int            `json:"halts,omitempty"`      // consecutive errors that stopped the run
 	Attributes bool           `json:"attributes,omitempty"` // whether the namespace has our search attributes
 	Heartbeat  time.Duration  `json:"heartbeat"`
+	Follow     []string       `json:"follow,omitempty"` // workflows that wait for the end of the run
 }
 
 // nudge is the signal that a run needs a process, or needs none any more.
@@ -61,35 +62,48 @@ type outcome struct {
 // runner is the state of a workflow.
 type runner struct {
 	input
-	nudges workflow.ReceiveChannel
-	drives int
-	force  bool // drive the run even if no event is new
-	ended  bool // a nudge said so
-	asked  bool // Temporal was asked to cancel the workflow
-	sent   bool // the run has the request
+	nudges  workflow.ReceiveChannel
+	follows workflow.ReceiveChannel
+	drives  int
+	force   bool // drive the run even if no event is new
+	ended   bool // a nudge said so
+	asked   bool // Temporal was asked to cancel the workflow
+	sent    bool // the run has the request
 }
 
 // runWorkflow is the workflow of a run. It must stay deterministic: workers of a newer version replay its histories.
 func runWorkflow(ctx workflow.Context, in input) error {
-	r := &runner{input: in, nudges: workflow.GetSignalChannel(ctx, nudgeName)}
+	r := &runner{input: in, nudges: workflow.GetSignalChannel(ctx, nudgeName),
+		follows: workflow.GetSignalChannel(ctx, followName)}
 	work, _ := workflow.NewDisconnectedContext(ctx) // cancelling is a signal for the run, not for the activity
+	again, err := r.work(ctx, work)
+	if again {
+		r.hear()
+		return workflow.NewContinueAsNewError(work, workflowName, r.input)
+	}
+	r.tell(work)
+	return err
+}
+
+// work drives the run until it has ended. It returns again if the workflow is to continue as new.
+func (r *runner) work(ctx, work workflow.Context) (again bool, err error) {
 	for {
 		r.drain()
 		switch {
 		case r.ended:
-			return r.attribute(work, tenon.RunCancelled)
+			return false, r.attribute(work, tenon.RunCancelled)
 		case r.asked && !r.sent:
 			r.sent, r.force = true, true
 			if err := r.cancel(work); err != nil {
-				return err
+				return false, err
 			}
 		case r.force || r.Seq > r.Done:
 			ended, err := r.drive(ctx, work)
 			if ended || err != nil {
-				return err
+				return false, err
 			}
 		case r.drives >= maxDrives || workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			return workflow.NewContinueAsNewError(work, workflowName, r.input)
+			return true, nil
 		default:
 			r.wait(ctx, work)
 		}
