@@ -7,8 +7,8 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// content handles a text, or a list of parts: texts and reasoning. Reasoning is a part of type thinking (Mistral), or of
-// type reasoning with a summary (docs.databricks.com, "Query reasoning models").
+// content handles a text, or a list of parts: texts and reasoning. Reasoning is a part of type thinking (Mistral), or
+// of type reasoning with a summary (docs.databricks.com, "Query reasoning models").
 func (a *answer) content(v []byte) {
 	if v[0] == '"' {
 		a.text = append(a.text, rawjson.StringBody(v)...)
