@@ -38,8 +38,8 @@ func offer(req *tenon.Request, c tenon.Choice) *tenon.Request {
 	return &out
 }
 
-// OfferOne returns the request for a server that accepts no name in a tool choice. If the choice names one tool, the new
-// request offers only this tool, and the model must call a tool. Otherwise OfferOne returns req.
+// OfferOne returns the request for a server that accepts no name in a tool choice. If the choice names one tool, the
+// new request offers only this tool, and the model must call a tool. Otherwise OfferOne returns req.
 func OfferOne(req *tenon.Request) *tenon.Request {
 	c := tenon.ParseChoice(req.ToolChoice)
 	if len(c.Names) != 1 || c.IsList() {

@@ -240,7 +240,8 @@ func (c *Client) remedy(f *Failure) string {
 // recorded answers (OpenAI's Responses, Mistral, OpenRouter), deepseek-ai/DeepSeek-V3's API ("Model Not Exist"),
 // Perplexity (invalid_model).
 func (c *Client) lacksModel(f *Failure) bool {
-	if f.Param == "model" || slices.Contains([]string{"model_not_found", "invalid_model", "model_not_available"}, f.Type) {
+	types := []string{"model_not_found", "invalid_model", "model_not_available"}
+	if f.Param == "model" || slices.Contains(types, f.Type) {
 		return true
 	}
 	text := strings.ToLower(f.Message)

@@ -9,8 +9,8 @@ import (
 	"github.com/tenonhq/tenon/model"
 )
 
-// TestToolsOfBedrock checks answers in which Bedrock used one of its own tools. tenon does not execute such a use. It
-// sends the use and its result back, and attributes sources in a block of their own to the text before them.
+// TestToolsOfBedrock checks answers in which Bedrock used a tool that it runs itself. tenon does not execute such a use. It
+// sends the use and its result back, and attributes sources in a separate block to the text before them.
 func TestToolsOfBedrock(t *testing.T) {
 	const use = `"toolUse":{"toolUseId":"t1","name":"nova_grounding","input":{"query":"x"},"type":"server_tool_use"}`
 	const result = `"toolResult":{"status":"success","toolUseId":"t1","type":"nova_grounding_result","content":[{"text":"[HIDDEN]"}]}`

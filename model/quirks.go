@@ -68,7 +68,7 @@ type Quirks struct {
 	NamedChoice bool
 	// Refused lists settings that the server refuses, by their names in OpenAI's API.
 	Refused []string
-	// Efforts lists the efforts that the server accepts; nil means those of the model.
+	// Efforts lists the efforts that the server accepts; nil means the model's.
 	Efforts []string
 	// TextCalls recognizes calls that the model wrote as text at the end of an answer, in the form of its training.
 	TextCalls bool

@@ -110,7 +110,7 @@ func (c Config) CheckSampling(s *tenon.Sampling) error {
 		"or use another model", names[0], c.Model, w.title)
 }
 
-// effortSetting is the name of [tenon.Sampling.Effort], settingSerial that of [tenon.Sampling.Serial].
+// effortSetting is the name of [tenon.Sampling.Effort], and settingSerial the name of [tenon.Sampling.Serial].
 const (
 	effortSetting = "reasoning_effort"
 	settingSerial = "parallel_tool_calls"

@@ -78,12 +78,14 @@ var servers = [...]Server{
 	{"Cohere", "", "api.cohere.ai", "`base_url` ends with /compatibility/v1", cohere},
 	{"Cohere (new address)", "", "api.cohere.com", "as Cohere", cohere},
 	{"Cerebras", "", "api.cerebras.ai",
-		"some models refuse parallel_tool_calls: false, such as gpt-oss-120b; service_tier is a preview for some accounts",
+		"some models refuse parallel_tool_calls: false, such as gpt-oss-120b; service_tier is a preview for some " +
+			"accounts",
 		func(q *Quirks) {
 			q.MaxTokensField, q.OutputSchema = "max_completion_tokens", SchemaAlone
 		}},
 	{"Hugging Face", "", "router.huggingface.co",
-		"`base_url` ends with /v1; a suffix of the model, such as :cheapest or :groq, chooses its provider; usage sent twice",
+		"`base_url` ends with /v1; a suffix of the model, such as :cheapest or :groq, chooses its provider; usage " +
+			"sent twice",
 		fetches(alone)},
 	{"Together", "", "api.together.xyz", "ends answers with eos", fetches(alone)},
 	{"Together (new address)", "", "api.together.ai", "as Together", fetches(alone)},

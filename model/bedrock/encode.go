@@ -105,14 +105,14 @@ func (m *Model) appendSettings(dst []byte, req *tenon.Request) []byte {
 	return m.cfg.AddSettings(dst, wire, req, &req.Sampling)
 }
 
-// appendSchema appends the schema of the answer, as a text. Anthropic's models refuse schemas that are not strict. The
-// form is OutputConfig of aws-sdk-go-v2.
+// appendSchema appends the schema of the answer, as a text. Anthropic's models refuse schemas that are not strict.
+// The form is OutputConfig of aws-sdk-go-v2.
 func (m *Model) appendSchema(dst []byte, req *tenon.Request) []byte {
 	if !m.quirks.TakesSchema(req) || strings.Contains(m.cfg.Model, "anthropic.") && !model.IsStrict(req.Output) {
 		return dst
 	}
-	dst = append(dst, `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"name":"answer",`...)
-	dst = rawjson.AppendString(append(dst, `"schema":`...), string(model.AppendSchema(nil, req.Output)))
+	dst = append(dst, `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{`...)
+	dst = rawjson.AppendString(append(dst, `"name":"answer","schema":`...), string(model.AppendSchema(nil, req.Output)))
 	return append(dst, "}}}}"...)
 }
 

@@ -327,11 +327,12 @@ func (a *answer) response() *tenon.Response {
 	return r
 }
 
-// serverUse is the type of a block in which the service uses one of its own tools, such as nova_grounding. tenon must not
-// execute it. The block and its result are sent back.
+// serverUse is the type of a block in which the service uses a tool that it runs itself, such as nova_grounding. tenon
+// must not execute it. The block and its result are sent back.
 const serverUse = "server_tool_use"
 
-// hosted returns the part of a use of the service's own tool, or of its result. It returns nil if the input is not JSON.
+// hosted returns the part of a use of the service's own tool, or of its result. It returns nil if the input is not
+// JSON.
 func (b *block) hosted() *tenon.Part {
 	if b.kind == "result" {
 		raw := b.raw
@@ -339,7 +340,8 @@ func (b *block) hosted() *tenon.Part {
 			list := slices.Concat([]byte("["), bytes.Join(b.content, []byte(",")), []byte("]"))
 			raw = slices.Concat(raw[:len(raw)-1], []byte(`,"content":`), list, []byte("}"))
 		}
-		return &tenon.Part{Type: tenon.PartOpaque, Wire: wire, Raw: slices.Concat([]byte(`{"toolResult":`), raw, []byte("}"))}
+		raw = slices.Concat([]byte(`{"toolResult":`), raw, []byte("}"))
+		return &tenon.Part{Type: tenon.PartOpaque, Wire: wire, Raw: raw}
 	}
 	input := []byte(b.text.String())
 	if !json.Valid(input) {

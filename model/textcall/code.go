@@ -8,8 +8,8 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// readCode reads NAME({…}), NAME() and NAME(key=value, …), also within print(…) or [ and ]. The text must contain nothing
-// else.
+// readCode reads NAME({…}), NAME() and NAME(key=value, …), also within print(…) or [ and ]. The text must contain
+// nothing else.
 func readCode(text string, tools []tenon.Tool) (Call, error) {
 	text = strings.TrimSuffix(strings.TrimSpace(text), ";")
 	if inner, ok := strings.CutPrefix(text, "print("); ok && strings.HasSuffix(inner, ")") {
@@ -130,8 +130,8 @@ func objectAt(text string) int {
 	for at := 0; at < len(text); {
 		line := text[at:]
 		trimmed := strings.TrimLeft(line, " \t")
-		if list, ok := strings.CutPrefix(trimmed, "["); ok && strings.HasPrefix(strings.TrimLeft(list, " \t\r\n"), "{") ||
-			strings.HasPrefix(trimmed, "{") {
+		list, isList := strings.CutPrefix(trimmed, "[")
+		if isList && strings.HasPrefix(strings.TrimLeft(list, " \t\r\n"), "{") || strings.HasPrefix(trimmed, "{") {
 			return at + len(line) - len(trimmed)
 		}
 		i := strings.IndexByte(line, '\n')

@@ -141,7 +141,8 @@ func mayOpen(line string, token bool) bool {
 // follows a call.
 func endsReply(after string) bool {
 	after = strings.ToLower(strings.Trim(after, "` \t\r\n"))
-	return after == "" || strings.HasPrefix(after, "<") || strings.HasPrefix(strings.TrimLeft(after, "*_#> "), "observation")
+	return after == "" || strings.HasPrefix(after, "<") ||
+		strings.HasPrefix(strings.TrimLeft(after, "*_#> "), "observation")
 }
 
 // readTagged reads an object, a list with one object, or another form within the marks.

@@ -7,7 +7,7 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
-// This file has what is particular to the chat templates of single models.
+// This file contains the forms of particular models.
 
 // beginnings and ends are the special tokens around a reply. A server that does not know the template of a model leaves
 // them in the text. Sources: the chat templates of Qwen, Llama 3, Gemma, Phi, Mistral, Granite, gpt-oss and DeepSeek.

@@ -64,7 +64,8 @@ func nextTag(text string, at int) (tag, bool) {
 
 // process are the words around the thinking of Granite 3.2 (vllm-project/vllm, granite_reasoning_parser.py). They count
 // only at the beginning of a text.
-var process = regexp.MustCompile(`(?is)^\s*here(?:'s|’s| is) my thought process:(.*?)(?:here(?:'s|’s| is) my response:|$)`)
+var process = regexp.MustCompile(
+	`(?is)^\s*here(?:'s|’s| is) my thought process:(.*?)(?:here(?:'s|’s| is) my response:|$)`)
 
 // Split separates a text from the text in thinking tags. An opening tag without a closing tag hides the rest of the
 // text. A closing tag without an opening tag hides all text before it, because chat templates often write the opening
