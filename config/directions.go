@@ -243,7 +243,8 @@ var sections = []section{
 			"keep_alive uploads", direction: Loosens, combine: CombineEntry, measure: MeasureAny},
 		{keys: "temperature top_p timeout tool_mode stop top_k seed verbosity logprobs", direction: Neutral,
 			combine: CombineEntry, measure: MeasureText},
-		{keys: "max_tokens retries num_ctx context_tokens", direction: Loosens, combine: CombineEntry, measure: MeasureNumber},
+		{keys: "max_tokens retries num_ctx context_tokens", direction: Loosens, combine: CombineEntry,
+			measure: MeasureNumber},
 		{keys: "quirks.max_tokens_field quirks.stream_options quirks.echo_reasoning quirks.images quirks.audio " +
 			"quirks.documents quirks.video quirks.addresses quirks.output_schema",
 			direction: Neutral, combine: CombineEntry, measure: MeasureText},

@@ -64,8 +64,8 @@ func (c Config) CompactAt() int {
 	return max(c.ContextTokens-c.WithDefaults().MaxTokens, c.ContextTokens/2, 1)
 }
 
-// Window returns the size of the model's context in tokens, or 0 if it is not known. NumCtx and ContextTokens win, if one
-// of them is set. A size from the table is a size of the maker's own service: a proxy or a cloud may have less.
+// Window returns the size of the model's context in tokens, or 0 if it is not known. NumCtx and ContextTokens win, if
+// one of them is set. A size from the table is a size of the maker's own service: a proxy or a cloud may have less.
 func (c Config) Window() int {
 	if n := max(c.NumCtx, c.ContextTokens); n > 0 {
 		return n

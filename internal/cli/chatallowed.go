@@ -27,7 +27,7 @@ func (t *talk) allowed(ctx context.Context, ref string) error {
 			if g.Session != "" {
 				about = g.Tool() + ", in this conversation"
 			}
-			c.Items = append(c.Items, tui.Choice{Value: g.ID, About: about + ", since " + t.a.when(g.Created)})
+			c.Items = append(c.Items, tui.Choice{Value: g.ID, About: about + ", " + t.a.when(g.Created)})
 		}
 		t.p.Send(c)
 		return nil

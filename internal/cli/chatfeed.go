@@ -32,8 +32,8 @@ type feed struct {
 	timer   *time.Timer
 }
 
-// deltaEvery is the interval at which pieces of an answer reach the screen. Most of the CPU time of an answer is spent on
-// drawing the screen (TUI.cpu).
+// deltaEvery is the interval at which pieces of an answer reach the screen. Most of the CPU time of an answer is spent
+// on drawing the screen (TUI.cpu).
 const deltaEvery = 40 * time.Millisecond
 
 func newFeed(t *talk, run string) *feed {

@@ -76,21 +76,10 @@ func TestUX4_Hangup(t *testing.T) {
 	}
 	<-read
 
-	said := func(args ...string) string {
-		t.Helper()
-		var out, errs bytes.Buffer
-		cmd := exec.Command("tenon", append(args, "-c", "tenon.yaml")...)
-		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "TENON_NO_PROBE=1")
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("tenon %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errs.String())
-		}
-		return out.String()
-	}
 	var report struct {
 		State, Partial string
 	}
-	if err := json.Unmarshal([]byte(said("runs", "show", "-1", "-o", "json")), &report); err != nil {
+	if err := json.Unmarshal([]byte(tenonSays(t, dir, "runs", "show", "-1", "-o", "json")), &report); err != nil {
 		t.Fatal(err)
 	}
 	if report.Partial != "The first half of the ans" {
@@ -99,7 +88,20 @@ func TestUX4_Hangup(t *testing.T) {
 	if err := os.WriteFile("steps.yaml", []byte("steps: [{text: The whole answer.}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := said("runs", "resume", "-1"); !strings.Contains(got, "The whole answer.") {
+	if got := tenonSays(t, dir, "runs", "resume", "-1"); !strings.Contains(got, "The whole answer.") {
 		t.Errorf("the resumed run says %q", got)
 	}
+}
+
+// tenonSays runs tenon in a project folder, with that folder as its home, and returns its output.
+func tenonSays(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command("tenon", append(args, "-c", "tenon.yaml")...)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "TENON_NO_PROBE=1")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("tenon %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errs.String())
+	}
+	return out.String()
 }

@@ -45,7 +45,7 @@ func openAsking(t *testing.T, protocol string) *screenChat {
 	}
 	c.host, err = host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file, Interactive: true,
 		Config: &config.Config{Servers: map[string]servers.Config{"demo": {Command: exe, Args: []string{"testserver", "--stdio"},
-			Protocol: protocol}}}})
+			Protocol: protocol, Sampling: servers.AnswerAsk, Roots: []string{dir}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,8 @@ func (s *session) addTasks(values map[string][]float64) error {
 			s.add(id, fmt.Sprintf("%s: %s against MCP Inspector (%s and %s)", t.name, kind,
 				number(rounded(median(own))), number(rounded(median(its)))), "ratio", r)
 		}
-		s.add("WB.tasks."+kind, fmt.Sprintf("ten tasks: %s against MCP Inspector, the worst task", kind), "ratio", worst)
+		name := fmt.Sprintf("ten tasks: %s against MCP Inspector, the worst task", kind)
+		s.add("WB.tasks."+kind, name, "ratio", worst)
 	}
 	return nil
 }

@@ -312,8 +312,8 @@ func (m *model) keepForm() {
 	m.kept[m.step] = m.form
 }
 
-// choose replaces the text of a field with choices by the next or the previous choice. It returns false if the field has
-// no choices.
+// choose replaces the text of a field with choices by the next or the previous choice. It returns false if the field
+// has no choices.
 func (m *model) choose(by int) bool {
 	x := m.form.fields[m.form.at]
 	choices := x.Choices
@@ -380,15 +380,16 @@ func (m *model) moveField(by int) {
 	m.showField()
 }
 
-// sendForm returns the arguments of the form, or the content of a server's form. If a field has no valid value, it shows
-// the field and the reason, and returns false. In a server's form, all fields come before it is sent.
+// sendForm returns the arguments of the form, or the content of a server's form. If a field has no valid value, it
+// shows the field and the reason, and returns false. In a server's form, all fields come before it is sent.
 func (m *model) sendForm() (json.RawMessage, bool) {
 	if m.note = m.form.set(m.in.String()); m.note != "" {
 		return nil, false
 	}
 	before := m.asks[0].JSON
 	if m.request() != nil {
-		if before = nil; m.form.at < len(m.form.fields)-1 {
+		before = nil
+		if m.form.at < len(m.form.fields)-1 {
 			m.moveField(1)
 			return nil, false
 		}

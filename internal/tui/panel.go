@@ -58,7 +58,8 @@ func (m *model) sees() bool {
 	}
 	if m.sight.rows == 0 { // perhaps a note takes its place
 		m.note = ""
-		if m.footer(); m.sight.rows == 0 {
+		m.footer()
+		if m.sight.rows == 0 {
 			m.note = noteSmall
 		}
 	} else {
@@ -158,7 +159,8 @@ func (m *model) tightKeys(width int) string {
 	s := &m.sight
 	place, mark := "", ""
 	if s.total > s.rows {
-		if mark = "↑ "; s.from+s.rows < s.total {
+		mark = "↑ "
+		if s.from+s.rows < s.total {
 			mark = "↓ "
 		}
 		place = fmt.Sprintf("%s%d/%d  ", mark, s.from+s.rows, s.total)

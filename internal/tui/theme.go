@@ -7,7 +7,8 @@ import (
 )
 
 // The themes. All use the colours of the terminal. If the terminal reports its background (OSC 11) and has 256 colours,
-// those of [onDark] or [onLight] replace them, because the terminal's own yellow or grey may be hard to read there.
+// the colours of [onDark] or [onLight] replace them, because the terminal's own yellow or grey may be hard to read
+// there.
 const (
 	ThemeColor    = "colour"   // colours, and grey text for remarks
 	ThemeContrast = "contrast" // colours, and no grey text
@@ -20,8 +21,8 @@ func Themes() []string { return []string{ThemeColor, ThemeContrast, ThemePlain} 
 // readable is the least contrast of a colour with the background (WCAG 2.2, success criterion 1.4.3).
 const readable = 4.5
 
-// onDark and onLight have the colours that replace those of the terminal, by SGR parameter: indexes of the 256 colours
-// of xterm, which terminals rarely change, with their values. Parameter 2 (dim) becomes a grey.
+// onDark and onLight have the colours that replace the terminal's, by SGR parameter: indexes of the 256 colours of
+// xterm, which terminals rarely change, with their values. Parameter 2 (dim) becomes a grey.
 var (
 	onDark = map[string]tone{"2": {"247", 0x9e9e9e}, "31": {"210", 0xff8787}, "32": {"114", 0x87d787},
 		"33": {"179", 0xd7af5f}, "35": {"176", 0xd787d7}, "36": {"80", 0x5fd7d7}}
@@ -56,8 +57,8 @@ func contrast(a, b float64) float64 { return (max(a, b) + 0.05) / (min(a, b) + 0
 // look is a theme on a background. Lines are drawn again when the look changes.
 type look struct {
 	theme string
-	// swap replaces SGR parameters. A value of "" removes the colour, because it cannot be read on the background. It is
-	// nil if the background is not known.
+	// swap replaces SGR parameters. A value of "" removes the colour, because it cannot be read on the background. It
+	// is nil if the background is not known.
 	swap map[string]string
 }
 
@@ -75,7 +76,8 @@ func newLook(theme string, background color.Color) *look {
 	}
 	l.swap = map[string]string{}
 	for p, t := range tones {
-		if l.swap[p] = ""; contrast(behind, t.luminance()) >= readable {
+		l.swap[p] = ""
+		if contrast(behind, t.luminance()) >= readable {
 			l.swap[p] = "38;5;" + t.index
 		}
 	}
@@ -99,8 +101,8 @@ func (l *look) own() bool {
 	return l == nil || l.swap == nil && (l.theme == "" || l.theme == ThemeColor)
 }
 
-// line applies the look to a line. It changes only SGR sequences. All of them come from the program, because other texts
-// are escaped.
+// line applies the look to a line. It changes only SGR sequences. All of them come from the program, because other
+// texts are escaped.
 func (l *look) line(line string) string {
 	if l.own() || !strings.Contains(line, "\x1b[") {
 		return line
@@ -125,7 +127,7 @@ func (l *look) line(line string) string {
 	}
 }
 
-// styles returns the SGR parameters that replace those of a sequence. It returns "" if the sequence is removed.
+// styles returns the SGR parameters with which a sequence is drawn. It returns "" if the sequence is removed.
 func (l *look) styles(args string) string {
 	if args == "0" || args == "1" {
 		return args // the most frequent ones

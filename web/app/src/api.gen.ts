@@ -260,6 +260,8 @@ export type DecideRequest = {
   verdict: "allow" | "deny";
   reason?: string | null;
   arguments?: unknown;
+  /** with verdict: deny: the forms and pages of a server are neither accepted nor declined; the server receives the action cancel */
+  cancel?: boolean | null;
   remember?: "" | "session" | "always" | null;
   /** with remember: always: only calls whose arguments fulfil this condition, in CEL over args */
   if?: string | null;
