@@ -133,8 +133,7 @@ func (p *player) step(ctx context.Context, s Step) error {
 		if err := p.send(s.Type[i : i+1]); err != nil {
 			return err
 		}
-		typed := strings.TrimRight(s.Type[:i+1], " ")
-		if err := p.await(ctx, func() bool { return strings.Contains(p.screen(), typed) }, 0); err != nil {
+		if err := p.await(ctx, func() bool { return p.echoed(s.Type[:i+1]) }, 0); err != nil {
 			return err
 		}
 		p.take()
@@ -180,6 +179,13 @@ func (p *player) line(row int) string { return p.term.Lines()[row] }
 func (p *player) prompt() bool {
 	row, column, _ := p.term.Cursor()
 	return column == len("$ ") && p.line(row) == "$"
+}
+
+// echoed reports whether a text is on the screen before the cursor.
+func (p *player) echoed(typed string) bool {
+	row, column, _ := p.term.Cursor()
+	line := []rune(p.line(row) + strings.Repeat(" ", column))
+	return strings.HasSuffix(string(line[:column]), typed)
 }
 
 // await waits until reached returns true and nothing has been printed for the time quiet.
