@@ -44,22 +44,22 @@ type Approval struct {
 
 func (h approvalsHandle) List(ctx context.Context, run string) ([]Approval, error) {
 	if run != "" {
-		return h.awaited(ctx, run)
+		return h.host.awaited(ctx, run)
 	}
 	list := []Approval{}
 	since := map[string]time.Time{} // by id
 	for _, state := range []tenon.RunState{tenon.RunInputRequired, tenon.RunWorking} {
-		runs, err := h.store.Runs(ctx, store.RunFilter{State: state, Limit: maxListed})
+		runs, err := h.host.store.Runs(ctx, store.RunFilter{State: state, Limit: maxListed})
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range runs {
 			for _, w := range r.Waiting {
-				a, err := h.approvalOf(r, w)
+				a, err := h.host.approvalOf(r, w)
 				if err != nil {
 					return nil, err
 				}
-				if a.Kind != agent.AskChild && !h.expired(a) { // the called run has its own entries
+				if a.Kind != agent.AskChild && !h.host.expired(a) { // the called run has its own entries
 					list = append(list, a)
 					since[a.ID] = w.Since
 				}
@@ -140,11 +140,11 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 			"%s or %s, not '%s'", step, run, tenon.Allow, tenon.Deny, tenon.Visible(string(r.Verdict)))
 	}
 	r.By = cmp.Or(r.By, string(tenon.PrincipalLocal))
-	row, err := h.store.Run(ctx, run)
+	row, err := h.host.store.Run(ctx, run)
 	if err != nil {
 		return tenon.Event{}, false, err
 	}
-	s := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: agent.EventDecision, Step: step, By: r.By,
+	s := engine.Signal{ID: tenon.NewID("sig", h.host.now()), Kind: agent.EventDecision, Step: step, By: r.By,
 		Data: encode(r)}
 	var asked agent.Asking
 	if i := slices.IndexFunc(row.Waiting, func(w tenon.Waiting) bool { return w.Step == step }); i >= 0 {
@@ -155,10 +155,10 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 	}
 	question := tenon.ParseStep(step).IsQuestion()
 	if asked.Kind == "" && !question {
-		won, err = h.settled(ctx, row, step)
+		won, err = h.host.settled(ctx, row, step)
 		return won, err == nil && won.Kind == s.Kind && bytes.Equal(won.Data, s.Data), err
 	}
-	if err := h.checkRemember(&asked, &r); err != nil {
+	if err := h.host.checkRemember(&asked, &r); err != nil {
 		return tenon.Event{}, false, err
 	}
 	switch {
@@ -174,7 +174,7 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 		}
 		s.Kind, s.Data = agent.EventAnswer, encode(a)
 	case asked.Kind == agent.AskInput:
-		a, err := h.executor.Answer(ctx, run, asked, r)
+		a, err := h.host.executor.Answer(ctx, run, asked, r)
 		if err != nil {
 			return tenon.Event{}, false, err
 		}
@@ -183,26 +183,26 @@ func (h approvalsHandle) Decide(ctx context.Context, run, step string, r agent.R
 		return tenon.Event{}, false, tenon.Errorf(tenon.CodeInvalid,
 			"the model answers here: there are no arguments to edit")
 	case len(r.Arguments) > 0:
-		if err := h.checkEdit(ctx, row, step, r.Arguments); err != nil {
+		if err := h.host.checkEdit(ctx, row, step, r.Arguments); err != nil {
 			return tenon.Event{}, false, err
 		}
 	}
-	kept, err := h.keepForSession(ctx, row, &asked, &r)
+	kept, err := h.host.keepForSession(ctx, row, &asked, &r)
 	if err != nil {
 		return tenon.Event{}, false, err
 	}
-	if won, err = h.engine.Signal(ctx, run, s); err != nil {
+	if won, err = h.host.engine.Signal(ctx, run, s); err != nil {
 		return won, false, err
 	}
 	if mine = won.Kind == s.Kind && bytes.Equal(won.Data, s.Data); mine && asked.Kind == agent.AskApproval &&
 		r.Verdict == tenon.Allow && r.Remember != "" {
 		var g *store.Grant
-		if g, err = h.keepGrant(ctx, row.Owner(), asked, r); err == nil {
-			err = h.settleLike(ctx, row.Session, asked, r, g)
+		if g, err = h.host.keepGrant(ctx, row.Owner(), asked, r); err == nil {
+			err = h.host.settleLike(ctx, row.Session, asked, r, g)
 		}
 	}
 	if !mine && kept != "" { // somebody else decided before
-		err = errors.Join(err, h.store.DeleteSessionGrant(ctx, "", kept))
+		err = errors.Join(err, h.host.store.DeleteSessionGrant(ctx, "", kept))
 	}
 	return won, mine, err
 }

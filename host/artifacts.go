@@ -138,7 +138,7 @@ func (h viewHandle) Artifact(ctx context.Context, id string) (data []byte, mimeT
 	if strings.Count(id, "-") == 1 {
 		id = strings.TrimSuffix(tenon.ArtifactID(h.id, "", 0), "-0") + id
 	}
-	return h.artifact(ctx, h.id, id)
+	return h.host.artifact(ctx, h.id, id)
 }
 
 func (h *Host) artifactAt(ctx context.Context, run, id, step string, n int) ([]byte, string, error) {

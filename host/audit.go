@@ -16,14 +16,14 @@ import (
 )
 
 func (h runDataHandle) Export(ctx context.Context) ([]byte, error) {
-	row, err := h.store.Run(ctx, h.id)
+	row, err := h.host.store.Run(ctx, h.id)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.registerForExport(ctx); err != nil {
+	if err := h.host.registerForExport(ctx); err != nil {
 		return nil, err
 	}
-	w := &auditor{h: h.Host, ids: map[string]bool{}}
+	w := &auditor{h: h.host, ids: map[string]bool{}}
 	if err := w.run(ctx, row.ID, nil); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (h runDataHandle) Export(ctx context.Context) ([]byte, error) {
 		fmt.Fprintf(&b, "inputs:\n%s", strings.Join(w.inputs, ""))
 	}
 	fmt.Fprintf(&b, "steps:\n%s", w.steps.String())
-	return visibleYAML(h.redactor.Bytes([]byte(b.String()))), nil
+	return visibleYAML(h.host.redactor.Bytes([]byte(b.String()))), nil
 }
 
 // visibleYAML writes hidden characters as escapes of YAML (1.2, section 5.7). Such characters occur in quoted texts

@@ -75,11 +75,11 @@ type ToolCall struct {
 var noArguments = json.RawMessage("{}")
 
 func (h toolsHandle) Start(ctx context.Context, c ToolCall) (tenon.Run, error) {
-	call, err := h.directCall(ctx, &c)
+	call, err := h.host.directCall(ctx, &c)
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	return call.spec.Run, h.startWith(ctx, call.spec, call.snapshot, c.Credentials)
+	return call.spec.Run, h.host.startWith(ctx, call.spec, call.snapshot, c.Credentials)
 }
 
 // readWords sets the arguments of a call that are given as words. The workflow itself checks the names of its

@@ -9,11 +9,11 @@ import (
 )
 
 func (h modelsHandle) Offered(ctx context.Context, name string) ([]model.Listed, error) {
-	c, err := h.models.ofProvider(ctx, name)
+	c, err := h.host.models.ofProvider(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	env := model.Env{LookupEnv: h.cfg.LookupEnv, Key: h.models.keyAgain(c.Name)}
+	env := model.Env{LookupEnv: h.host.cfg.LookupEnv, Key: h.host.models.keyAgain(c.Name)}
 	if c.Provider == "bedrock" {
 		return bedrock.List(ctx, c, env)
 	}
@@ -21,16 +21,16 @@ func (h modelsHandle) Offered(ctx context.Context, name string) ([]model.Listed,
 }
 
 func (h modelsHandle) Pull(ctx context.Context, name string, progress func(model.Pulled)) error {
-	c, err := h.models.config(ctx, name)
+	c, err := h.host.models.config(ctx, name)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
-		if c, err = h.models.ofProvider(ctx, "ollama"); err == nil {
+		if c, err = h.host.models.ofProvider(ctx, "ollama"); err == nil {
 			c.Model = name
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return model.Pull(ctx, c, model.Env{LookupEnv: h.cfg.LookupEnv}, progress)
+	return model.Pull(ctx, c, model.Env{LookupEnv: h.host.cfg.LookupEnv}, progress)
 }
 
 // ofProvider returns the settings of an entry, or of the first entry of a provider, or of the provider itself.

@@ -212,7 +212,7 @@ func (h *Host) doHandoff(ctx context.Context, s *executor.Step) ([]tenon.Event, 
 		}
 		return []tenon.Event{h.executor.Failed(s.Step, err, false, 0)}, nil
 	}
-	state, err := execution{h}.state(ctx, s.Row.ID)
+	state, err := execution{h}.host.state(ctx, s.Row.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -229,13 +229,13 @@ func (h *Host) doHandoff(ctx context.Context, s *executor.Step) ([]tenon.Event, 
 
 func (h runsHandle) Resume(ctx context.Context, run string) error {
 	ctx = store.OwnOnly(ctx)
-	row, err := h.store.Run(ctx, run)
+	row, err := h.host.store.Run(ctx, run)
 	if err != nil {
 		return err
 	}
 	for row.Caller != "" {
 		id := row.ID
-		if row, err = h.store.Run(ctx, row.Caller); err != nil {
+		if row, err = h.host.store.Run(ctx, row.Caller); err != nil {
 			return err
 		}
 		if row.State.Ended() {
@@ -243,26 +243,26 @@ func (h runsHandle) Resume(ctx context.Context, run string) error {
 				row.State)
 		}
 	}
-	if err := h.Service().Callers().SetCredentials(ctx, row.ID, nil); err != nil {
+	if err := h.host.Service().Callers().SetCredentials(ctx, row.ID, nil); err != nil {
 		return err
 	}
-	if err := h.wake(ctx, row); err != nil {
+	if err := h.host.wake(ctx, row); err != nil {
 		return err
 	}
 	if row.State == tenon.RunFailed {
-		if err := h.store.Release(ctx, row.ID); err != nil { // the failed steps run again and are charged again
+		if err := h.host.store.Release(ctx, row.ID); err != nil { // the failed steps run again and are charged again
 			return err
 		}
-		retry := engine.Signal{ID: tenon.NewID("sig", h.now()), Kind: tenon.EventRetry,
+		retry := engine.Signal{ID: tenon.NewID("sig", h.host.now()), Kind: tenon.EventRetry,
 			By: string(tenon.PrincipalLocal)}
-		if _, err := h.engine.Signal(ctx, row.ID, retry); err != nil {
+		if _, err := h.host.engine.Signal(ctx, row.ID, retry); err != nil {
 			return err
 		}
 	}
-	if left, err := h.leftToOthers(ctx, row); left || err != nil {
+	if left, err := h.host.leftToOthers(ctx, row); left || err != nil {
 		return err
 	}
-	return h.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: row.ID}})
+	return h.host.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: row.ID}})
 }
 
 // wake makes a run continue after the called runs for which it waits, and does the same in those runs.
@@ -290,17 +290,17 @@ func (h *Host) wake(ctx context.Context, row tenon.Run) error {
 func (h runsHandle) Cancel(ctx context.Context, run, reason string) error {
 	ctx = store.OwnOnly(ctx)
 	// The caller first, so that it makes no further calls.
-	if err := h.engine.Cancel(ctx, run, reason); err != nil {
+	if err := h.host.engine.Cancel(ctx, run, reason); err != nil {
 		return err
 	}
-	children, err := h.store.Runs(ctx, store.RunFilter{Caller: run, Limit: maxListed})
+	children, err := h.host.store.Runs(ctx, store.RunFilter{Caller: run, Limit: maxListed})
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, c := range children {
 		if !c.State.Ended() {
-			errs = append(errs, h.Runs().Cancel(ctx, c.ID, "the run that called this one was cancelled"))
+			errs = append(errs, h.host.Runs().Cancel(ctx, c.ID, "the run that called this one was cancelled"))
 		}
 	}
 	return errors.Join(errs...)

@@ -23,7 +23,7 @@ var clientToolName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // clientTools offers the tools of a question that the client executes; see [Question.ClientTools].
 type clientTools struct {
-	*Host
+	host  *Host
 	tools []tenon.Tool
 }
 
@@ -33,7 +33,7 @@ func (h *Host) newClientTools(list []tenon.Tool) (executor.Toolset, error) {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the question has %d tools of the client; %d is the limit",
 			len(list), maxClientTools)
 	}
-	c := &clientTools{Host: h}
+	c := &clientTools{host: h}
 	seen := map[string]bool{}
 	for _, t := range list {
 		switch {
@@ -58,7 +58,7 @@ func (c *clientTools) Tools(context.Context) ([]tenon.Tool, error) { return c.to
 
 // Call implements [executor.Toolset].
 func (c *clientTools) Call(ctx context.Context, s *executor.Step) ([]tenon.Event, error) {
-	return c.doClient(ctx, s)
+	return c.host.doClient(ctx, s)
 }
 
 // doClient carries out a call of a client's tool: it makes the call wait until the client's result is there. It needs

@@ -76,15 +76,15 @@ func (h *Host) closeCluster() error {
 }
 
 // dispatcher gives the runs of a host to its cluster.
-type dispatcher struct{ *Host }
+type dispatcher struct{ host *Host }
 
 // Ready implements [local.Dispatcher].
-func (d dispatcher) Ready(ctx context.Context) error { return d.cluster.Ready(ctx) }
+func (d dispatcher) Ready(ctx context.Context) error { return d.host.cluster.Ready(ctx) }
 
 // Keeps implements [local.Dispatcher]: credentials and toolsets that came with a question are in this process only.
 func (d dispatcher) Keeps(run tenon.Run) bool {
 	root := tenon.RootRun(run.ID)
-	return d.brought.holds(root) || len(d.given.all(root)) > 0
+	return d.host.brought.holds(root) || len(d.host.given.all(root)) > 0
 }
 
 // Dispatch implements [local.Dispatcher].
@@ -92,11 +92,11 @@ func (d dispatcher) Dispatch(ctx context.Context, row tenon.Run) error {
 	label := ""
 	if !row.State.Ended() {
 		var err error
-		if label, err = d.labelOf(ctx, row.ID); err != nil {
+		if label, err = d.host.labelOf(ctx, row.ID); err != nil {
 			return err
 		}
 	}
-	return d.cluster.Dispatch(ctx, row, label)
+	return d.host.cluster.Dispatch(ctx, row, label)
 }
 
 // labelOf returns the label of the servers of a run that exist on some machines only, or "". Of several labels, the
@@ -149,31 +149,31 @@ func (h *Host) workForCluster(ctx context.Context) {
 }
 
 // clusterDriver drives runs after a look whether this host has their model, servers and credentials.
-type clusterDriver struct{ *Host }
+type clusterDriver struct{ host *Host }
 
 // Drive implements [local.Driver].
 func (d clusterDriver) Drive(ctx context.Context, run string) (local.Rest, error) {
-	row, err := d.store.Run(ctx, run)
+	row, err := d.host.store.Run(ctx, run)
 	if err != nil {
 		return local.Rest{}, err
 	}
 	if !row.State.Ended() {
-		lack, err := d.fit(ctx, row)
+		lack, err := d.host.fit(ctx, row)
 		if err != nil {
 			return local.Rest{}, err
 		}
 		if lack != nil {
 			lack = tenon.Errorf(tenon.ErrorCode(lack), "run %s is not resumed: %w", run, lack)
-			d.engine.Leave(run, lack)
+			d.host.engine.Leave(run, lack)
 			return local.Rest{}, lack
 		}
 	}
-	return d.engine.Drive(ctx, run)
+	return d.host.engine.Drive(ctx, run)
 }
 
 // Cancel implements [local.Driver].
 func (d clusterDriver) Cancel(ctx context.Context, run, reason string) error {
-	return d.engine.Cancel(ctx, run, reason)
+	return d.host.engine.Cancel(ctx, run, reason)
 }
 
 var (

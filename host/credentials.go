@@ -125,14 +125,14 @@ func (k *credentials) find(run, server string) (servers.Overlay, bool) {
 }
 
 func (h callersHandle) Accept(brought map[string]servers.Brought) (Credentials, error) {
-	all := h.connections()
+	all := h.host.connections()
 	c := Credentials{}
 	for name, b := range brought {
 		if all[name] == nil {
 			return nil, tenon.Errorf(tenon.CodeNotFound, "there is no server '%s' to have credentials for",
 				tenon.Visible(name))
 		}
-		o, err := h.config.Servers[name].Accept(name, b)
+		o, err := h.host.config.Servers[name].Accept(name, b)
 		if err != nil {
 			return nil, err
 		}
@@ -144,11 +144,11 @@ func (h callersHandle) Accept(brought map[string]servers.Brought) (Credentials, 
 func (h callersHandle) SetCredentials(ctx context.Context, run string, c Credentials) error {
 	ctx = store.OwnOnly(ctx)
 	root := tenon.RootRun(run)
-	names, err := h.broughtFor(ctx, root)
+	names, err := h.host.broughtFor(ctx, root)
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	row, err := h.store.Run(ctx, root)
+	row, err := h.host.store.Run(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (h callersHandle) SetCredentials(ctx context.Context, run string, c Credent
 	for _, n := range names {
 		o, ok := c[n]
 		if !ok {
-			o, ok = h.brought.find(root, n)
+			o, ok = h.host.brought.find(root, n)
 		}
 		if ok {
 			all[n] = o
@@ -165,7 +165,7 @@ func (h callersHandle) SetCredentials(ctx context.Context, run string, c Credent
 			missing = append(missing, n)
 		}
 	}
-	h.brought.hold(root, row.Owner(), all)
+	h.host.brought.hold(root, row.Owner(), all)
 	if len(missing) > 0 {
 		return lost(root, missing)
 	}
@@ -273,15 +273,15 @@ func (h *Host) ownAt(ctx context.Context, who tenon.Principal, server string) (s
 
 func (h callersHandle) Context(ctx context.Context, who tenon.Principal, brought Credentials,
 	server string) (context.Context, error) {
-	if h.connections()[server] == nil || h.cassette.playsServers() {
+	if h.host.connections()[server] == nil || h.host.cassette.playsServers() {
 		return ctx, nil
 	}
 	o, ok := brought[server]
 	var err error
 	if ok {
-		o, err = h.exchanged(ctx, who, server, o)
+		o, err = h.host.exchanged(ctx, who, server, o)
 	} else {
-		o, err = h.ownAt(ctx, who, server)
+		o, err = h.host.ownAt(ctx, who, server)
 	}
 	if err != nil {
 		return ctx, err

@@ -11,12 +11,12 @@ import (
 )
 
 func (h serviceHandle) Connect(ctx context.Context) {
-	if h.cassette.playsServers() {
+	if h.host.cassette.playsServers() {
 		return
 	}
 	var all []*servers.Server
-	for name, s := range h.connections() {
-		if h.config.Servers[name].Lifecycle == servers.LifecycleEager {
+	for name, s := range h.host.connections() {
+		if h.host.config.Servers[name].Lifecycle == servers.LifecycleEager {
 			all = append(all, s)
 		}
 	}
@@ -33,12 +33,12 @@ func (h serviceHandle) Connect(ctx context.Context) {
 			if _, err := s.List(ctx); err == nil {
 				connected.Add(1)
 			} else if ctx.Err() == nil {
-				h.log.Warn(err.Error())
+				h.host.log.Warn(err.Error())
 			}
 		})
 	}
 	wg.Wait()
 	if ctx.Err() == nil {
-		h.log.Info(fmt.Sprintf("MCP initialization complete: %d/%d servers connected", connected.Load(), len(all)))
+		h.host.log.Info(fmt.Sprintf("MCP initialization complete: %d/%d servers connected", connected.Load(), len(all)))
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // execution provides the dependencies of the executor.
-type execution struct{ *Host }
+type execution struct{ host *Host }
 
 // openExecutor prepares the executor of the host's runs.
 func (h *Host) openExecutor() {
@@ -54,21 +54,23 @@ func (h *Host) do(ctx context.Context, run string, a engine.Attempt, emit func(t
 
 // Candidates returns the model of an agent's run and its fallbacks.
 func (h execution) Candidates(agent, model string) []string {
-	model = h.config.ModelOfRun(agent, model)
-	return append([]string{model}, h.config.Models[model].Fallback...)
+	model = h.host.config.ModelOfRun(agent, model)
+	return append([]string{model}, h.host.config.Models[model].Fallback...)
 }
 
 // Open opens the model of a prompt.
 func (h execution) Open(ctx context.Context, p *agent.Prompt) (executor.Model, error) {
-	return h.modelOf(ctx, p)
+	return h.host.modelOf(ctx, p)
 }
 
 // Default returns the model of runs that name none.
-func (h execution) Default(ctx context.Context) (string, error) { return h.models.choose(ctx, "", "") }
+func (h execution) Default(ctx context.Context) (string, error) {
+	return h.host.models.choose(ctx, "", "")
+}
 
 // MaxTokens returns the configured limit of a model's answer.
 func (h execution) MaxTokens(model string) int {
-	c, err := h.models.settings(model)
+	c, err := h.host.models.settings(model)
 	if err != nil {
 		return 0
 	}
@@ -77,7 +79,7 @@ func (h execution) MaxTokens(model string) int {
 
 // Cost returns the price of tokens.
 func (h execution) Cost(ctx context.Context, model string, u tenon.Usage) tenon.USD {
-	price, ok, err := h.Models().Price(ctx, model)
+	price, ok, err := h.host.Models().Price(ctx, model)
 	if err != nil || !ok {
 		return 0
 	}
@@ -86,26 +88,28 @@ func (h execution) Cost(ctx context.Context, model string, u tenon.Usage) tenon.
 
 // State folds the journal of a run.
 func (h execution) State(ctx context.Context, run string) (*agent.State, error) {
-	return h.state(ctx, run)
+	return h.host.state(ctx, run)
 }
 
 // Request returns a prompt as a request.
 func (h execution) Request(ctx context.Context, p *agent.Prompt) (*tenon.Request, error) {
-	return h.request(ctx, p)
+	return h.host.request(ctx, p)
 }
 
 // Ready prepares the folder of a workflow's run.
-func (h execution) Ready(ctx context.Context, run tenon.Run) error { return h.flows.Unpack(ctx, run) }
+func (h execution) Ready(ctx context.Context, run tenon.Run) error {
+	return h.host.flows.Unpack(ctx, run)
+}
 
 // Toolset returns the toolset of a server.
 func (h execution) Toolset(run, server, tool string) (executor.Toolset, error) {
-	if t := cmp.Or(h.given.find(run, server), h.sets()[server]); t != nil {
+	if t := cmp.Or(h.host.given.find(run, server), h.host.sets()[server]); t != nil {
 		return t, nil
 	}
-	if k := h.kinds[server]; k.call != nil { // the configuration offered these tools when the run began
+	if k := h.host.kinds[server]; k.call != nil { // the configuration offered these tools when the run began
 		return k, nil
 	}
-	if h.wasRemoved(server) {
+	if h.host.wasRemoved(server) {
 		return nil, tenon.Errorf(tenon.CodeUnreachable, "server '%s' was removed from the host, so its tool '%s' "+
 			"cannot be called; add the server again", server, tool)
 	}
@@ -114,20 +118,20 @@ func (h execution) Toolset(run, server, tool string) (executor.Toolset, error) {
 }
 
 // ServerFor returns the name of the server that has a target here.
-func (h execution) ServerFor(server, target string) string { return h.serverFor(server, target) }
+func (h execution) ServerFor(server, target string) string { return h.host.serverFor(server, target) }
 
 // Identify returns the identity of a tool that a run calls.
 func (h execution) Identify(ctx context.Context, run, server, remote string) (executor.Identity, error) {
-	return h.identifyIn(ctx, run, server, remote)
+	return h.host.identifyIn(ctx, run, server, remote)
 }
 
 // Overlay returns the credentials of a run's principal at a server.
 func (h execution) Overlay(ctx context.Context, run tenon.Run, server string) (servers.Overlay, error) {
-	return h.overlay(ctx, run, server)
+	return h.host.overlay(ctx, run, server)
 }
 
 // Ruleset returns the current rules.
-func (h execution) Ruleset() *executor.Ruleset { return h.ruleset() }
+func (h execution) Ruleset() *executor.Ruleset { return h.host.ruleset() }
 
 // Prepare looks up the tool of a call and checks its arguments. A workflow step that is a request has its tool in the
 // command. A step that calls a workflow has the workflow's parameters as arguments, without its tables.
@@ -138,16 +142,16 @@ func (h execution) Prepare(ctx context.Context, core string, c *agent.DecideComm
 	if c.Call.Connector != nil {
 		return prepareConnector(&c.Call)
 	}
-	snapshot, err := h.inView(ctx, c.View, c.Propose)
+	snapshot, err := h.host.inView(ctx, c.View, c.Propose)
 	if err != nil {
 		return catalog.Prepared{}, tenon.Errorf(tenon.CodeStore, "%w", err)
 	}
 	call := c.Call
 	t, ok := snapshot.Lookup(call.Name)
 	if !ok {
-		return snapshot.Prepare(&call, h.ruleset().Layers.Reads())
+		return snapshot.Prepare(&call, h.host.ruleset().Layers.Reads())
 	}
-	f := h.callee(t)
+	f := h.host.callee(t)
 	switch {
 	case f == nil && core == workflow.Version && h.removedSince(ctx, t):
 		err = tenon.Errorf(tenon.CodeInvalid, "the server removed this tool during the run, so it was not called; "+
@@ -163,7 +167,7 @@ func (h execution) Prepare(ctx context.Context, core string, c *agent.DecideComm
 	if err != nil {
 		return catalog.Prepared{Tool: t, Arguments: call.Arguments}, err
 	}
-	rules := h.ruleset()
+	rules := h.host.ruleset()
 	if ready, ok := preparedIn(ctx, snapshot, rules, &call); ok {
 		return ready, nil
 	}
@@ -173,16 +177,16 @@ func (h execution) Prepare(ctx context.Context, core string, c *agent.DecideComm
 // CheckResult checks a structured result against the output schema that its tool had when the call was decided about.
 func (h execution) CheckResult(ctx context.Context, run string, c *agent.ToolCommand,
 	structured json.RawMessage) error {
-	for _, s := range h.known() {
+	for _, s := range h.host.known() {
 		if t, ok := s.Lookup(c.Name); ok && agent.OutputDigest(t.Output) == c.Output {
 			return s.CheckResult(t, structured)
 		}
 	}
-	state, err := h.state(ctx, run) // the process that decided has ended
+	state, err := h.host.state(ctx, run) // the process that decided has ended
 	if err != nil {
 		return err
 	}
-	s, err := h.snapshot(ctx, state.Spec().Tools)
+	s, err := h.host.snapshot(ctx, state.Spec().Tools)
 	if err != nil {
 		return err
 	}
@@ -196,23 +200,23 @@ func (h execution) CheckResult(ctx context.Context, run string, c *agent.ToolCom
 // Facts returns what the rules evaluate.
 func (h execution) Facts(ctx context.Context, run tenon.Run, state string, t *tenon.Tool,
 	args json.RawMessage) (*policy.Facts, error) {
-	return h.facts(ctx, run, state, t, args)
+	return h.host.facts(ctx, run, state, t, args)
 }
 
 // Protected returns why arguments are refused that lead to tenon's own files.
 func (h execution) Protected(t *tenon.Tool, args json.RawMessage) string {
-	return h.protectedBy(t, args)
+	return h.host.protectedBy(t, args)
 }
 
 // Subject returns what a grant for a tool covers.
 func (h execution) Subject(ctx context.Context, run tenon.Run, t *tenon.Tool) (*agent.Subject, error) {
-	return h.subject(ctx, run, t)
+	return h.host.subject(ctx, run, t)
 }
 
 // Find returns the author of a grant that covers a call.
 func (h execution) Find(ctx context.Context, run tenon.Run, step, remote string, s *agent.Subject,
 	f *policy.Facts) (string, error) {
-	return h.grantFor(ctx, run, step, remote, s, f)
+	return h.host.grantFor(ctx, run, step, remote, s, f)
 }
 
 // Holds reports whether an approval for the session holds. One without a session is only for the run, and in its
@@ -221,7 +225,7 @@ func (h execution) Holds(ctx context.Context, run tenon.Run, key string) (bool, 
 	if run.Session == "" {
 		return true, nil
 	}
-	return h.store.SessionGranted(ctx, run.Session, key)
+	return h.host.store.SessionGranted(ctx, run.Session, key)
 }
 
 // facts returns what the rules evaluate. Errors: store (the start of the run cannot be read).

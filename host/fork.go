@@ -23,8 +23,8 @@ type Fork struct {
 }
 
 func (h sessionsHandle) Fork(ctx context.Context, f Fork) (s tenon.Session, at int, err error) {
-	if s, at, err = h.planFork(ctx, f); err == nil {
-		err = h.store.PutSession(ctx, s)
+	if s, at, err = h.host.planFork(ctx, f); err == nil {
+		err = h.host.store.PutSession(ctx, s)
 	}
 	return s, at, err
 }

@@ -207,16 +207,16 @@ func (h *Host) allows(ctx context.Context, g *store.Grant, run, step string, fac
 }
 
 func (h approvalsHandle) Grants(ctx context.Context, principal tenon.Principal) ([]Grant, error) {
-	stored, err := h.store.Grants(ctx, principal)
+	stored, err := h.host.store.Grants(ctx, principal)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Grant, len(stored))
 	for i := range stored {
 		list[i] = Grant{Grant: stored[i]}
-		list[i].State, list[i].Reason = h.grantState(ctx, &stored[i])
+		list[i].State, list[i].Reason = h.host.grantState(ctx, &stored[i])
 	}
-	sessions, err := h.store.SessionGrants(ctx, principal)
+	sessions, err := h.host.store.SessionGrants(ctx, principal)
 	if err != nil {
 		return nil, err
 	}
@@ -291,9 +291,9 @@ func (h *Host) toolWith(server, remote string) (name string, id executor.Identit
 
 func (h approvalsHandle) Revoke(ctx context.Context, principal tenon.Principal, id string) error {
 	if strings.HasPrefix(id, sessionGrantID) {
-		return h.store.DeleteSessionGrant(ctx, principal, id)
+		return h.host.store.DeleteSessionGrant(ctx, principal, id)
 	}
-	return h.store.DeleteGrant(ctx, principal, id)
+	return h.host.store.DeleteGrant(ctx, principal, id)
 }
 
 // FindGrant finds a grant by its id, by a prefix of the id, or by its tool as SERVER.TOOL. Errors: not_found, conflict

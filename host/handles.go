@@ -217,7 +217,7 @@ type Owner struct {
 func (h *Host) Runs() Runs { return runsHandle{h} }
 
 // Open implements [Runs].
-func (h runsHandle) Open(run string) View { return viewHandle{h.Host, run} }
+func (h runsHandle) Open(run string) View { return viewHandle{h.host, run} }
 
 // Data implements [View].
 func (h viewHandle) Data() RunData { return runDataHandle(h) }
@@ -234,17 +234,19 @@ func (h *Host) Approvals() Approvals { return approvalsHandle{h} }
 // Rules implements [Approvals].
 func (h approvalsHandle) Rules() Rules { return rulesHandle(h) }
 
+// The handles do not embed the host. Each would get its 300 methods, and to compile these took longer than the rest of
+// the package.
 type (
-	runsHandle struct{ *Host }
+	runsHandle struct{ host *Host }
 	viewHandle struct {
-		*Host
-		id string
+		host *Host
+		id   string
 	}
 	runDataHandle     viewHandle
-	sessionsHandle    struct{ *Host }
-	transcriptsHandle struct{ *Host }
-	approvalsHandle   struct{ *Host }
-	rulesHandle       struct{ *Host }
+	sessionsHandle    struct{ host *Host }
+	transcriptsHandle struct{ host *Host }
+	approvalsHandle   struct{ host *Host }
+	rulesHandle       struct{ host *Host }
 )
 
 var (

@@ -22,11 +22,11 @@ type Proposal struct {
 }
 
 func (h rulesHandle) Judge(ctx context.Context, p Proposal) (policy.Opinion, error) {
-	snapshot, _, err := h.Tools().Snapshot(ctx)
+	snapshot, _, err := h.host.Tools().Snapshot(ctx)
 	if err != nil {
 		return policy.Opinion{}, err
 	}
-	c, err := snapshot.Prepare(&tenon.ToolCall{Name: p.Tool, Arguments: p.Arguments}, h.ruleset().Layers.Reads())
+	c, err := snapshot.Prepare(&tenon.ToolCall{Name: p.Tool, Arguments: p.Arguments}, h.host.ruleset().Layers.Reads())
 	if err != nil {
 		return policy.Opinion{}, err
 	}
@@ -34,20 +34,21 @@ func (h rulesHandle) Judge(ctx context.Context, p Proposal) (policy.Opinion, err
 		c.Arguments = json.RawMessage("{}")
 	}
 	run := tenon.Run{Agent: p.Agent, Principal: cmp.Or(p.Principal, tenon.PrincipalLocal)}
-	f, err := h.facts(ctx, run, p.State, c.Tool, c.Arguments)
+	f, err := h.host.facts(ctx, run, p.State, c.Tool, c.Arguments)
 	if err != nil {
 		return policy.Opinion{}, err
 	}
-	rules := h.ruleset().Layers
+	rules := h.host.ruleset().Layers
 	o := rules.Judge(f)
 	o.Verdicts = rules.Verdicts(f)
 	return o, nil
 }
 
 func (h rulesHandle) Verdicts(t *tenon.Tool, agent string) []policy.LayerVerdict {
-	id := h.identify(t.Server, t.Remote)
-	return h.ruleset().Layers.Verdicts(&policy.Facts{Tool: t, Identity: id.Server, Server: h.serverFacts(t.Server,
-		t.Remote),
+	id := h.host.identify(t.Server, t.Remote)
+	return h.host.ruleset().Layers.Verdicts(&policy.Facts{Tool: t, Identity: id.Server,
+		Server: h.host.serverFacts(t.Server,
+			t.Remote),
 		Arguments: json.RawMessage("{}"), Agent: agent, Principal: string(tenon.PrincipalLocal)})
 }
 
@@ -67,9 +68,9 @@ func (h rulesHandle) JudgeTool(t *tenon.Tool, who tenon.Principal, args json.Raw
 }
 
 func (h rulesHandle) judge(t *tenon.Tool, agent string, who tenon.Principal, args json.RawMessage) policy.Opinion {
-	id := h.identify(t.Server, t.Remote)
-	return h.ruleset().Layers.Judge(&policy.Facts{Tool: t, Identity: id.Server,
-		Server: h.serverFacts(t.Server, t.Remote), Arguments: args, Agent: agent,
+	id := h.host.identify(t.Server, t.Remote)
+	return h.host.ruleset().Layers.Judge(&policy.Facts{Tool: t, Identity: id.Server,
+		Server: h.host.serverFacts(t.Server, t.Remote), Arguments: args, Agent: agent,
 		Principal: string(cmp.Or(who, tenon.PrincipalLocal))})
 }
 
@@ -80,12 +81,12 @@ func (h *Host) setRules(r *policy.Layers) {
 	h.rules.Store(&executor.Ruleset{Layers: r, Digest: r.Digest()})
 }
 
-func (h rulesHandle) ReadsPrincipal() bool { return h.ruleset().Layers.ReadsPrincipal() }
+func (h rulesHandle) ReadsPrincipal() bool { return h.host.ruleset().Layers.ReadsPrincipal() }
 
-func (h rulesHandle) Digest() string { return h.ruleset().Digest }
+func (h rulesHandle) Digest() string { return h.host.ruleset().Digest }
 
 func (h rulesHandle) Unused(t *tenon.Tool, agent string) string {
-	b := h.ruleset().Layers.For(h.identify(t.Server, t.Remote).ID, agent)
+	b := h.host.ruleset().Layers.For(h.host.identify(t.Server, t.Remote).ID, agent)
 	if policy.Value(b.Cache.TTL) > 0 && !policy.Value(b.Cache.Force) && !t.Annotations.IsIdempotent() {
 		return "cache is not used: the tool is marked neither read-only nor idempotent; cache.force keeps its " +
 			"results all the same"

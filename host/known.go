@@ -91,34 +91,34 @@ func resourceOffers() offerKind[ServerResource] {
 }
 
 func (h contextHandle) Prompts(ctx context.Context, names ...string) ([]ServerPrompt, []Problem, error) {
-	k, err := listOffers(ctx, h.Host, promptOffers(), fromServers, names)
+	k, err := listOffers(ctx, h.host, promptOffers(), fromServers, names)
 	return k.Items, k.Problems, err
 }
 
 func (h contextHandle) Resources(ctx context.Context, names ...string) ([]ServerResource, []Problem, error) {
-	k, err := listOffers(ctx, h.Host, resourceOffers(), fromServers, names)
+	k, err := listOffers(ctx, h.host, resourceOffers(), fromServers, names)
 	return k.Items, k.Problems, err
 }
 
 // Known implements [ServerContext].
 func (h contextHandle) Known() KnownContext { return knownHandle(h) }
 
-type knownHandle struct{ *Host }
+type knownHandle struct{ host *Host }
 
 func (h knownHandle) Prompts(ctx context.Context, names ...string) (Known[ServerPrompt], error) {
-	return listOffers(ctx, h.Host, promptOffers(), fromKnown, names)
+	return listOffers(ctx, h.host, promptOffers(), fromKnown, names)
 }
 
 func (h knownHandle) Resources(ctx context.Context, names ...string) (Known[ServerResource], error) {
-	return listOffers(ctx, h.Host, resourceOffers(), fromKnown, names)
+	return listOffers(ctx, h.host, resourceOffers(), fromKnown, names)
 }
 
 func (h knownHandle) StoredPrompts(ctx context.Context, names ...string) (Known[ServerPrompt], error) {
-	return listOffers(ctx, h.Host, promptOffers(), fromStored, names)
+	return listOffers(ctx, h.host, promptOffers(), fromStored, names)
 }
 
 func (h knownHandle) StoredResources(ctx context.Context, names ...string) (Known[ServerResource], error) {
-	return listOffers(ctx, h.Host, resourceOffers(), fromStored, names)
+	return listOffers(ctx, h.host, resourceOffers(), fromStored, names)
 }
 
 // origin is where a list comes from.

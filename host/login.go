@@ -20,7 +20,7 @@ type logins struct {
 }
 
 func (h serversHandle) Login(ctx context.Context, name string) (url string, err error) {
-	s, err := h.reached(name)
+	s, err := h.host.reached(name)
 	if err != nil {
 		return "", err
 	}
@@ -29,14 +29,14 @@ func (h serversHandle) Login(ctx context.Context, name string) (url string, err 
 		err error
 	}
 	got := make(chan address, 2) // the address, then the outcome
-	if err := h.logins.begin(name, func(ctx context.Context) {
+	if err := h.host.logins.begin(name, func(ctx context.Context) {
 		_, err := s.Login(ctx, func(url string) { got <- address{url: url} })
 		if err == nil {
-			h.log.Info("signed in to MCP server "+name, "server", name)
+			h.host.log.Info("signed in to MCP server "+name, "server", name)
 			err = s.Restart(ctx)
 		}
 		if err != nil {
-			h.log.Warn("the sign-in to MCP server "+name+" failed", "server", name, "error", err)
+			h.host.log.Warn("the sign-in to MCP server "+name+" failed", "server", name, "error", err)
 		}
 		select {
 		case got <- address{err: err}:

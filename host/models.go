@@ -202,12 +202,12 @@ func (m *models) heldPrice(c model.Config, said model.Price) (model.Price, error
 }
 
 func (h modelsHandle) Price(_ context.Context, name string) (model.Price, bool, error) {
-	if h.models.isDemo(name) {
+	if h.host.models.isDemo(name) {
 		return model.Price{}, false, nil
 	}
-	c, err := h.models.settings(name)
+	c, err := h.host.models.settings(name)
 	if err == nil {
-		c, err = h.models.priced(c)
+		c, err = h.host.models.priced(c)
 	}
 	if err != nil || c.Price == nil {
 		return model.Price{}, false, err

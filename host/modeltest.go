@@ -39,7 +39,7 @@ type ModelInfo struct {
 }
 
 func (h modelsHandle) List(ctx context.Context, probe bool) ([]ModelInfo, error) {
-	prices, err := h.models.prices()
+	prices, err := h.host.models.prices()
 	if err != nil {
 		return nil, err
 	}
@@ -52,22 +52,22 @@ func (h modelsHandle) List(ctx context.Context, probe bool) ([]ModelInfo, error)
 		seen[name] = true
 		list = append(list, describe(name, from, where, c, prices))
 	}
-	for _, name := range h.config.ModelNames() {
-		add(name, FromConfig, "", h.config.Models[name])
+	for _, name := range h.host.config.ModelNames() {
+		add(name, FromConfig, "", h.host.config.Models[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(h.cfg.Models)) {
+	for _, name := range slices.Sorted(maps.Keys(h.host.cfg.Models)) {
 		add(name, FromProgram, "", model.Config{})
 	}
 	found := func(name, from, where string) {
-		if c, err := h.models.settings(name); err == nil {
+		if c, err := h.host.models.settings(name); err == nil {
 			add(name, from, where, c)
 		}
 	}
-	for name, env := range keyedModels(h.cfg.LookupEnv) {
+	for name, env := range keyedModels(h.host.cfg.LookupEnv) {
 		found(name, FromEnvironment, env)
 	}
 	if probe {
-		for name, url := range localModels(ctx, h.cfg.LookupEnv, true) {
+		for name, url := range localModels(ctx, h.host.cfg.LookupEnv, true) {
 			found(name, FromLocal, url)
 		}
 	}
@@ -137,17 +137,17 @@ const testTokens = 1024
 func (h modelsHandle) Test(ctx context.Context, name string) (ModelTest, error) {
 	if name == "" {
 		var err error
-		if name, err = h.models.choose(ctx, "", ""); err != nil {
+		if name, err = h.host.models.choose(ctx, "", ""); err != nil {
 			return ModelTest{}, err
 		}
 	}
 	t := ModelTest{Name: name}
-	m, tools, err := h.testable(ctx, name)
+	m, tools, err := h.host.testable(ctx, name)
 	if code := tenon.ErrorCode(err); code == tenon.CodeNotFound || code == tenon.CodeConfig {
 		return t, err
 	}
 	if err != nil {
-		return t.failed(h.redactor.Error(err), err), nil
+		return t.failed(h.host.redactor.Error(err), err), nil
 	}
 	req := &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("Say the word pong, and nothing else.")},
 		Sampling: tenon.Sampling{MaxTokens: testTokens}}
@@ -163,15 +163,15 @@ func (h modelsHandle) Test(ctx context.Context, name string) (ModelTest, error) 
 			t.First, begun = t.Millis, true
 		}
 		if err != nil {
-			return t.failed(h.redactor.Error(err), err), nil
+			return t.failed(h.host.redactor.Error(err), err), nil
 		}
 		if d.Response != nil {
-			h.judge(&t, d.Response)
+			h.host.judge(&t, d.Response)
 			return t, nil
 		}
 	}
 	err = tenon.Errorf(tenon.CodeProtocol, "%s ended its stream without an answer", m.Name())
-	return t.failed(h.redactor.Error(err), err), nil
+	return t.failed(h.host.redactor.Error(err), err), nil
 }
 
 // testable opens a model so that a failure is reported at once.

@@ -174,7 +174,7 @@ func (h serversHandle) Context() ServerContext { return contextHandle(h) }
 func (h *Host) Tools() Tools { return toolsHandle{h} }
 
 // Pins implements [Tools].
-func (h toolsHandle) Pins() Pins { return h.pins }
+func (h toolsHandle) Pins() Pins { return h.host.pins }
 
 // Tables returns the handle for tables in files.
 func (h *Host) Tables() Tables { return tablesHandle{h} }
@@ -189,13 +189,13 @@ func (h workflowsHandle) Schedules() Schedules { return schedulesHandle(h) }
 func (h *Host) Models() Models { return modelsHandle{h} }
 
 type (
-	serversHandle   struct{ *Host }
-	contextHandle   struct{ *Host }
-	toolsHandle     struct{ *Host }
-	tablesHandle    struct{ *Host }
-	workflowsHandle struct{ *Host }
-	schedulesHandle struct{ *Host }
-	modelsHandle    struct{ *Host }
+	serversHandle   struct{ host *Host }
+	contextHandle   struct{ host *Host }
+	toolsHandle     struct{ host *Host }
+	tablesHandle    struct{ host *Host }
+	workflowsHandle struct{ host *Host }
+	schedulesHandle struct{ host *Host }
+	modelsHandle    struct{ host *Host }
 )
 
 var (

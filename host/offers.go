@@ -52,7 +52,7 @@ type Prompted struct {
 }
 
 func (h contextHandle) FillPrompt(ctx context.Context, server, name string, args map[string]string) (Prompted, error) {
-	s, err := h.offering(server)
+	s, err := h.host.offering(server)
 	if err != nil {
 		return Prompted{}, err
 	}
@@ -135,7 +135,7 @@ func speaker(role string) string {
 }
 
 func (h contextHandle) Attach(ctx context.Context, server, uri string) ([]tenon.Part, error) {
-	s, err := h.offering(server)
+	s, err := h.host.offering(server)
 	if err != nil {
 		return nil, err
 	}
@@ -166,10 +166,10 @@ func ContentParts(server, uri string, contents []tenon.Content) ([]tenon.Part, e
 
 // Watch implements [ServerContext].
 func (h contextHandle) Watch(ctx context.Context, server, uri string) iter.Seq2[servers.Update, error] {
-	s, err := h.server(server)
+	s, err := h.host.server(server)
 	switch {
 	case err != nil:
-	case h.cassette.playsServers():
+	case h.host.cassette.playsServers():
 		err = tenon.Errorf(tenon.CodeInvalid, "a replay has no servers, so no resource can be watched")
 	case uri == "":
 		err = tenon.Errorf(tenon.CodeInvalid, "the URI of the resource to watch is missing")
@@ -225,7 +225,7 @@ func contentPart(c tenon.Content) (tenon.Part, error) {
 type Mention struct{ Server, URI string }
 
 func (h contextHandle) Mentions(_ context.Context, text string) ([]Mention, error) {
-	all := h.connections()
+	all := h.host.connections()
 	return MentionsIn(text, func(server string) bool { return all[server] != nil }), nil
 }
 

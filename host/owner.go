@@ -10,9 +10,13 @@ import (
 // Foreign is the part of the store that somebody else wrote; see [store.Foreign].
 type Foreign = store.Foreign
 
-func (h storageHandle) Foreign(ctx context.Context) (Foreign, error) { return h.store.Foreign(ctx) }
+func (h storageHandle) Foreign(ctx context.Context) (Foreign, error) {
+	return h.host.store.Foreign(ctx)
+}
 
-func (h storageHandle) Adopt(ctx context.Context, seen string) error { return h.store.Adopt(ctx, seen) }
+func (h storageHandle) Adopt(ctx context.Context, seen string) error {
+	return h.host.store.Adopt(ctx, seen)
+}
 
 // warnForeign logs how many runs are not resumed because somebody else wrote them.
 func (h *Host) warnForeign(ctx context.Context) {

@@ -42,17 +42,17 @@ func (h parkedHandle) Park(ctx context.Context, key, run string) (string, error)
 	if r.ID != "" {
 		return r.ID, nil
 	}
-	return run, h.put(ctx, key, run, h.now().Add(parkedFor))
+	return run, h.put(ctx, key, run, h.host.now().Add(parkedFor))
 }
 
 func (h parkedHandle) put(ctx context.Context, key, run string, expires time.Time) error {
-	defer h.parkedKeys.add(key) // also after an error: the write may have been made
-	return h.store.PutResult(ctx, store.KeptResult{Key: parkedScope + key, Run: run, Expires: expires,
+	defer h.host.parkedKeys.add(key) // also after an error: the write may have been made
+	return h.host.store.PutResult(ctx, store.KeptResult{Key: parkedScope + key, Run: run, Expires: expires,
 		Data: json.RawMessage("{}")})
 }
 
 func (h parkedHandle) Parked(ctx context.Context, key string, kept time.Duration) (tenon.Run, error) {
-	if h.parkedKeys.isFree(ctx, h.Host, key) {
+	if h.host.parkedKeys.isFree(ctx, h.host, key) {
 		return tenon.Run{}, nil
 	}
 	return h.stored(ctx, key, kept)
@@ -60,16 +60,16 @@ func (h parkedHandle) Parked(ctx context.Context, key string, kept time.Duration
 
 // stored is [ParkedCalls.Parked] without the keys in memory.
 func (h parkedHandle) stored(ctx context.Context, key string, kept time.Duration) (tenon.Run, error) {
-	mark, err := h.store.Result(ctx, parkedScope+key, h.now())
+	mark, err := h.host.store.Result(ctx, parkedScope+key, h.host.now())
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
 		return tenon.Run{}, nil
 	}
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	run, err := h.store.Run(ctx, mark.Run)
+	run, err := h.host.store.Run(ctx, mark.Run)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound || err == nil && (run.Foreign || run.State.Ended() &&
-		h.now().Sub(run.Updated) > kept) {
+		h.host.now().Sub(run.Updated) > kept) {
 		return tenon.Run{}, nil
 	}
 	return run, err
@@ -80,14 +80,14 @@ func (h parkedHandle) Fetched(ctx context.Context, key, run string) error {
 	if err != nil || r.ID != run {
 		return err
 	}
-	return h.put(ctx, key, run, h.now())
+	return h.put(ctx, key, run, h.host.now())
 }
 
 func (h parkedHandle) Waiting(ctx context.Context, who tenon.Principal, yield func(run, name string,
 	args json.RawMessage)) error {
 	f := engine.Filter{Principal: who, State: tenon.RunInputRequired, Top: true}
 	for {
-		list, err := h.Runs().List(ctx, f)
+		list, err := h.host.Runs().List(ctx, f)
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -96,7 +96,7 @@ func (h parkedHandle) Waiting(ctx context.Context, who tenon.Principal, yield fu
 			if r.Core != agent.DirectVersion || r.Foreign {
 				continue
 			}
-			first, err := h.store.Events(ctx, r.ID, 0, 1)
+			first, err := h.host.store.Events(ctx, r.ID, 0, 1)
 			if err != nil {
 				return err
 			}

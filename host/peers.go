@@ -17,7 +17,7 @@ type Peers interface {
 
 // Peers implements [StoreState].
 func (h stateHandle) Peers() Peers {
-	p, _ := h.store.Store.(store.Peers)
+	p, _ := h.host.store.Store.(store.Peers)
 	return p
 }
 

@@ -19,25 +19,26 @@ import (
 )
 
 // pinnedServers describes the configured servers to package pins.
-type pinnedServers struct{ *Host }
+type pinnedServers struct{ host *Host }
 
 // HasPins reports whether the tools of a server are pinned. Servers of Go programs, tables, the command line and
 // cassettes have no pins.
 func (p pinnedServers) HasPins(server string) bool {
-	_, configured := p.config.Servers[server]
-	return configured && p.config.Policy.Pins.Changed != policy.PinsOff && !config.IsTarget(p.serverID(server)) &&
-		p.connections()[server] != nil && p.cfg.Replay == ""
+	_, configured := p.host.config.Servers[server]
+	return configured && p.host.config.Policy.Pins.Changed != policy.PinsOff &&
+		!config.IsTarget(p.host.serverID(server)) &&
+		p.host.connections()[server] != nil && p.host.cfg.Replay == ""
 }
 
 // PinKeys returns the server's identity, which earlier releases did not use as the key. Several configuration files in
 // one folder share a store, so the keys of other files than tenon.yaml have the file's name.
 func (p pinnedServers) PinKeys(server string) (key, old string) {
-	key, old = p.serverID(server), server
-	base := filepath.Base(p.config.Path)
-	if p.config.Path == "" || base == "tenon.yaml" {
+	key, old = p.host.serverID(server), server
+	base := filepath.Base(p.host.config.Path)
+	if p.host.config.Path == "" || base == "tenon.yaml" {
 		return key, old
 	}
-	if p.config.Layer("servers."+server) == config.LayerProject {
+	if p.host.config.Layer("servers."+server) == config.LayerProject {
 		key = base + "/" + key
 	}
 	return key, base + ":" + server
@@ -45,11 +46,11 @@ func (p pinnedServers) PinKeys(server string) (key, old string) {
 
 // Tools returns the tools that a configured server has now.
 func (p pinnedServers) Tools(ctx context.Context, server string) ([]tenon.Tool, error) {
-	s := p.connections()[server]
-	if _, configured := p.config.Servers[server]; s == nil || !configured {
+	s := p.host.connections()[server]
+	if _, configured := p.host.config.Servers[server]; s == nil || !configured {
 		return nil, tenon.Errorf(tenon.CodeNotFound,
 			"there is no server '%s' whose tools could be pinned; servers: %s", server,
-			strings.Join(slices.Sorted(maps.Keys(p.config.Servers)), ", "))
+			strings.Join(slices.Sorted(maps.Keys(p.host.config.Servers)), ", "))
 	}
 	return s.Now(ctx)
 }
@@ -57,10 +58,10 @@ func (p pinnedServers) Tools(ctx context.Context, server string) ([]tenon.Tool, 
 // Definition returns what a server starts or calls. It omits possible secrets, which are the values of variables and
 // headers, and keeps references to the environment as they are written.
 func (p pinnedServers) Definition(server string) json.RawMessage {
-	c := p.config.Servers[server].WithDefaults()
+	c := p.host.config.Servers[server].WithDefaults()
 	path := "servers." + server + "."
 	written := func(key, value string) string {
-		if w := p.config.Written(path + key); strings.Contains(w, "${") {
+		if w := p.host.config.Written(path + key); strings.Contains(w, "${") {
 			return w
 		}
 		return value
@@ -74,7 +75,7 @@ func (p pinnedServers) Definition(server string) json.RawMessage {
 		d["command"], d["args"], d["env"] = written("command", c.Command), args, slices.Sorted(maps.Keys(c.Env))
 	} else {
 		d["url"], d["headers"], d["auth"] = written("url",
-			p.connections()[server].Status().Target), slices.Sorted(maps.Keys(c.Headers)), c.Auth.Type
+			p.host.connections()[server].Status().Target), slices.Sorted(maps.Keys(c.Headers)), c.Auth.Type
 	}
 	return tenon.EventData(d)
 }

@@ -84,62 +84,62 @@ func (h *Host) modelOf(ctx context.Context, p *agent.Prompt) (executor.Model, er
 func (h modelsHandle) Prompt(ctx context.Context, q Question) (*tenon.Request, []Problem, error) {
 	var parent *agent.State
 	var err error
-	if q.tools, err = h.questionTools(q); err != nil {
+	if q.tools, err = h.host.questionTools(q); err != nil {
 		return nil, nil, err
 	}
 	q.tables = sourcesOf(q.Data, q.DataFiles)
 	if q.Session != "" {
-		s, err := h.Sessions().Get(ctx, q.Session)
+		s, err := h.host.Sessions().Get(ctx, q.Session)
 		if err != nil {
 			return nil, nil, err
 		}
 		if s.Head != "" {
-			last, err := h.store.Run(ctx, s.Head)
+			last, err := h.host.store.Run(ctx, s.Head)
 			if err != nil {
 				return nil, nil, err
 			}
 			seq := cmp.Or(s.HeadSeq, last.Seq)
 			if q.Agent == "" {
-				q.Agent = h.talkingTo(ctx, last, seq)
+				q.Agent = h.host.talkingTo(ctx, last, seq)
 			}
-			if parent, err = h.fold(ctx, last.ID, seq); err != nil {
+			if parent, err = h.host.fold(ctx, last.ID, seq); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	a, err := h.config.Agent(q.Agent)
+	a, err := h.host.config.Agent(q.Agent)
 	if err != nil {
 		return nil, nil, err
 	}
 	// Without a model or a key the model is not asked.
-	if _, err := h.models.choose(ctx, q.Model, a.Model); err != nil && q.Model == "" {
+	if _, err := h.host.models.choose(ctx, q.Model, a.Model); err != nil && q.Model == "" {
 		if q.Mode == "" && a.Mode == "" {
-			q.Mode = h.models.mode(a.Model)
+			q.Mode = h.host.models.mode(a.Model)
 		}
 		q.Model = DemoModel
 	}
-	name := h.agentName(q.Agent)
+	name := h.host.agentName(q.Agent)
 	if parent == nil {
 		var done func()
-		if q.tables, done, err = h.dataInputs(a, q.tables); err != nil {
+		if q.tables, done, err = h.host.dataInputs(a, q.tables); err != nil {
 			return nil, nil, tenon.Errorf(tenon.ErrorCode(err), "agents.%s.%w", name, err)
 		}
 		defer done()
 		q.own = len(a.DataInputs)
 	}
-	spec, snapshot, problems, err := h.agentSpec(ctx, name, a, q)
+	spec, snapshot, problems, err := h.host.agentSpec(ctx, name, a, q)
 	if err != nil {
 		return nil, problems, err
 	}
-	if err := h.giveData(ctx, q, a, snapshot, &spec, &engine.Spec{}); err != nil {
+	if err := h.host.giveData(ctx, q, a, snapshot, &spec, &engine.Spec{}); err != nil {
 		return nil, problems, err
 	}
 	p := agent.New(spec, parent).Prompt()
-	req, err := h.request(ctx, p)
+	req, err := h.host.request(ctx, p)
 	if err != nil || p.React == nil {
 		return req, problems, err
 	}
-	prompt, err := h.prompts.get(*p.React)
+	prompt, err := h.host.prompts.get(*p.React)
 	if err != nil {
 		return nil, problems, err
 	}

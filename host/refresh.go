@@ -21,19 +21,19 @@ import (
 // of them cannot be listed: a server that is away for a moment has not removed its tools. In a replay, the recorded
 // lists are compared in each turn, because no server reports a change.
 func (h execution) Refresh(ctx context.Context, run tenon.Run, p *agent.Prompt) (*agent.ToolsChanged, error) {
-	for _, s := range h.connections() {
+	for _, s := range h.host.connections() {
 		s.Settle()
 	}
-	changes := h.serverPool.changes.Load()
-	if p.Tools == "" && !p.MayAddTools() || changes == 0 && !h.cassette.playsServers() {
+	changes := h.host.serverPool.changes.Load()
+	if p.Tools == "" && !p.MayAddTools() || changes == 0 && !h.host.cassette.playsServers() {
 		return nil, nil
 	}
-	own := h.given.all(run.ID)
+	own := h.host.given.all(run.ID)
 	key := refreshKey(run, p, own)
-	if !h.cassette.playsServers() && h.refreshed.is(key, changes) {
+	if !h.host.cassette.playsServers() && h.host.refreshed.is(key, changes) {
 		return nil, nil
 	}
-	before, err := h.snapshot(ctx, p.Tools)
+	before, err := h.host.snapshot(ctx, p.Tools)
 	if err != nil {
 		return nil, err
 	}
@@ -44,16 +44,16 @@ func (h execution) Refresh(ctx context.Context, run tenon.Run, p *agent.Prompt) 
 	c := compareTools(before, after)
 	c.Withheld = withheldOf(before, c.Removed, waits)
 	if after == before || c.Tools == p.Tools {
-		h.refreshed.set(key, changes)
+		h.host.refreshed.set(key, changes)
 		return nil, nil
 	}
-	if _, err := h.store.PutBlob(ctx, run.ID, after.Encode()); err != nil {
+	if _, err := h.host.store.PutBlob(ctx, run.ID, after.Encode()); err != nil {
 		return nil, err
 	}
-	h.remember(c.Tools, after)
+	h.host.remember(c.Tools, after)
 	now := p.WithTools(c)
-	h.refreshed.set(refreshKey(run, now, own), changes)
-	h.log.Info("the tools of the run changed", "run", run.ID, "added", c.Added, "changed", c.Changed, "removed",
+	h.host.refreshed.set(refreshKey(run, now, own), changes)
+	h.host.log.Info("the tools of the run changed", "run", run.ID, "added", c.Added, "changed", c.Changed, "removed",
 		c.Removed)
 	return c, nil
 }
@@ -93,14 +93,14 @@ func withheldOf(before *catalog.Snapshot, removed []string, waits map[string]err
 // person.
 func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt, before *catalog.Snapshot,
 	own map[string]executor.Toolset) (after *catalog.Snapshot, waits map[string]error) {
-	a, err := h.config.Agent(p.Agent)
+	a, err := h.host.config.Agent(p.Agent)
 	if err != nil {
 		return nil, nil // the agent is no longer configured
 	}
 	if p.Groups != nil {
 		a.Groups = *p.Groups
 	}
-	sets, had := h.sets(), map[string]bool{}
+	sets, had := h.host.sets(), map[string]bool{}
 	for _, t := range before.Tools() {
 		had[t.Server] = true
 		if sets[t.Server] == nil && own[t.Server] == nil {
@@ -108,12 +108,12 @@ func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt, 
 		}
 	}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(sets)), func(name string) bool {
-		return slices.Contains(h.cfg.Hidden, name) && !had[name]
+		return slices.Contains(h.host.cfg.Hidden, name) && !had[name]
 	})
-	told := maps.Collect(h.withheld.Range)
-	snapshot, problems, err := h.snapshotWith(ctx, own, names...)
+	told := maps.Collect(h.host.withheld.Range)
+	snapshot, problems, err := h.host.snapshotWith(ctx, own, names...)
 	if err != nil {
-		h.log.Warn("the changed tools are not known", "run", run.ID, "error", err.Error())
+		h.host.log.Warn("the changed tools are not known", "run", run.ID, "error", err.Error())
 		return nil, nil
 	}
 	waits = map[string]error{}
@@ -123,19 +123,19 @@ func (h execution) present(ctx context.Context, run tenon.Run, p *agent.Prompt, 
 			waits[problem.Server] = problem.Err
 		}
 		// Another process than a command has logged it in withhold.
-		if waiting && h.cfg.ShortLived && told[problem.Server] != problem.Err.Error() {
-			h.log.Warn(problem.Err.Error(), "run", run.ID, "server", problem.Server)
+		if waiting && h.host.cfg.ShortLived && told[problem.Server] != problem.Err.Error() {
+			h.host.log.Warn(problem.Err.Error(), "run", run.ID, "server", problem.Server)
 		}
 		if had[problem.Server] && !waiting {
-			h.log.Warn("the changed tools are not known", "run", run.ID, "server", problem.Server, "error",
+			h.host.log.Warn("the changed tools are not known", "run", run.ID, "server", problem.Server, "error",
 				problem.Err.Error())
 			return nil, nil
 		}
 	}
-	seen := h.sight(snapshot, p.Agent, a, p.Model)
+	seen := h.host.sight(snapshot, p.Agent, a, p.Model)
 	after = seen.tools
 	switch {
-	case p.Tools == "" && h.usable(seen, p.Model) == 0:
+	case p.Tools == "" && h.host.usable(seen, p.Model) == 0:
 		return before, waits
 	case !p.MayAddTools():
 		after = after.Only(func(t *tenon.Tool) bool {
@@ -170,12 +170,12 @@ func compareTools(before, after *catalog.Snapshot) *agent.ToolsChanged {
 // removedSince reports whether a server that announced changes no longer has a tool. The tools of a workflow's steps
 // are fixed when its run begins. If the server cannot be listed, it reports false; the call then returns the error.
 func (h execution) removedSince(ctx context.Context, t *tenon.Tool) bool {
-	s := h.connections()[h.serverFor(t.Server, t.Rules.Target)]
+	s := h.host.connections()[h.host.serverFor(t.Server, t.Rules.Target)]
 	if s == nil {
 		return false
 	}
 	s.Settle()
-	if h.serverPool.changes.Load() == 0 || s.Status().State == servers.StateDisabled {
+	if h.host.serverPool.changes.Load() == 0 || s.Status().State == servers.StateDisabled {
 		return false
 	}
 	tools, err := s.Tools(ctx)

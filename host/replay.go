@@ -21,11 +21,11 @@ type Replay struct {
 }
 
 func (h viewHandle) Replay(ctx context.Context) (Replay, error) {
-	row, err := h.store.Run(ctx, h.id)
+	row, err := h.host.store.Run(ctx, h.id)
 	if err != nil {
 		return Replay{}, err
 	}
-	events, err := h.store.Events(ctx, h.id, 0, 0)
+	events, err := h.host.store.Events(ctx, h.id, 0, 0)
 	if err != nil {
 		return Replay{}, err
 	}
@@ -34,7 +34,7 @@ func (h viewHandle) Replay(ctx context.Context) (Replay, error) {
 	if err != nil {
 		return r, err
 	}
-	core, err := h.newCore(ctx, spec)
+	core, err := h.host.newCore(ctx, spec)
 	if err != nil {
 		return r, err
 	}

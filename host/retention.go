@@ -14,19 +14,19 @@ import (
 const retainEvery = time.Hour
 
 func (h sessionsHandle) Delete(ctx context.Context, session string) error {
-	s, err := h.Sessions().Get(ctx, session)
+	s, err := h.host.Sessions().Get(ctx, session)
 	if err != nil {
 		return err
 	}
-	h.executor.Forget(s.ID)
-	return h.store.DeleteSession(ctx, s.ID)
+	h.host.executor.Forget(s.ID)
+	return h.host.store.DeleteSession(ctx, s.ID)
 }
 
 // maxTitle bounds the title of a session, in characters.
 const maxTitle = 200
 
 func (h sessionsHandle) Rename(ctx context.Context, session, title string) (tenon.Session, error) {
-	s, err := h.Sessions().Get(ctx, session)
+	s, err := h.host.Sessions().Get(ctx, session)
 	if err != nil {
 		return s, err
 	}
@@ -38,17 +38,17 @@ func (h sessionsHandle) Rename(ctx context.Context, session, title string) (teno
 		return s, tenon.Errorf(tenon.CodeInvalid, "the title has %d characters; at most %d are kept", n, maxTitle)
 	}
 	s.Title = title
-	return s, h.store.PutSession(ctx, s)
+	return s, h.host.store.PutSession(ctx, s)
 }
 
 func (h storageHandle) Stale(ctx context.Context, age time.Duration) ([]tenon.Session, error) {
 	if age <= 0 {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "the age of sessions must be positive, is %s", age)
 	}
-	f := store.SessionFilter{UpdatedBefore: h.now().Add(-age), Ended: true, Limit: 1000}
+	f := store.SessionFilter{UpdatedBefore: h.host.now().Add(-age), Ended: true, Limit: 1000}
 	var old []tenon.Session
 	for {
-		page, err := h.store.Sessions(ctx, f)
+		page, err := h.host.store.Sessions(ctx, f)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (h storageHandle) Stale(ctx context.Context, age time.Duration) ([]tenon.Se
 	goes := map[string]bool{}
 	var list []tenon.Session
 	for _, s := range old { // newest first, so a fork comes before the session that it continues
-		forks, err := h.store.Sessions(ctx, store.SessionFilter{Parent: s.ID, Limit: maxListed})
+		forks, err := h.host.store.Sessions(ctx, store.SessionFilter{Parent: s.ID, Limit: maxListed})
 		if err != nil {
 			return nil, err
 		}
@@ -75,29 +75,29 @@ func (h storageHandle) Stale(ctx context.Context, age time.Duration) ([]tenon.Se
 
 func (h storageHandle) Prune(ctx context.Context, list []tenon.Session, progress func(deleted int)) (
 	[]tenon.Session, error) {
-	gone, err := h.store.DeleteSessions(ctx, list, progress)
+	gone, err := h.host.store.DeleteSessions(ctx, list, progress)
 	for _, s := range gone {
-		h.executor.Forget(s.ID)
+		h.host.executor.Forget(s.ID)
 	}
 	return gone, err
 }
 
 func (h storageHandle) Retain(ctx context.Context) {
-	age := h.config.Store.Retention
+	age := h.host.config.Store.Retention
 	if age <= 0 {
 		return
 	}
 	for {
-		list, err := h.Service().Storage().Stale(ctx, age)
+		list, err := h.host.Service().Storage().Stale(ctx, age)
 		var gone []tenon.Session
 		if err == nil {
-			gone, err = h.Service().Storage().Prune(ctx, list, nil)
+			gone, err = h.host.Service().Storage().Prune(ctx, list, nil)
 		}
 		if len(gone) > 0 {
-			h.log.Info("sessions past store.retention are deleted", "sessions", len(gone), "retention", age)
+			h.host.log.Info("sessions past store.retention are deleted", "sessions", len(gone), "retention", age)
 		}
 		if err != nil && ctx.Err() == nil {
-			h.log.Warn("sessions past store.retention cannot be deleted", "error", err)
+			h.host.log.Warn("sessions past store.retention cannot be deleted", "error", err)
 		}
 		select {
 		case <-time.After(retainEvery):
@@ -107,6 +107,6 @@ func (h storageHandle) Retain(ctx context.Context) {
 	}
 }
 
-func (h stateHandle) Probe(ctx context.Context) error { return h.store.Probe(ctx) }
+func (h stateHandle) Probe(ctx context.Context) error { return h.host.store.Probe(ctx) }
 
-func (h stateHandle) Usage() store.Usage { return h.store.Usage() }
+func (h stateHandle) Usage() store.Usage { return h.host.store.Usage() }

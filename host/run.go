@@ -451,12 +451,12 @@ func (h *Host) agentName(name string) string {
 }
 
 func (h runsHandle) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {
-	if len(h.redacts) == 0 {
-		return h.engine.Events(ctx, run, after)
+	if len(h.host.redacts) == 0 {
+		return h.host.engine.Events(ctx, run, after)
 	}
 	return func(yield func(tenon.Event, error) bool) {
-		for e, err := range h.engine.Events(ctx, run, after) {
-			e.Data = policy.MaskArguments(e.Data, h.redacts)
+		for e, err := range h.host.engine.Events(ctx, run, after) {
+			e.Data = policy.MaskArguments(e.Data, h.host.redacts)
 			if !yield(e, err) {
 				return
 			}

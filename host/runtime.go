@@ -33,18 +33,18 @@ func (h serversHandle) Add(ctx context.Context, name string, entry servers.Confi
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if err := h.checkFree(name); err != nil {
+	if err := h.host.checkFree(name); err != nil {
 		return err
 	}
-	ctx, err := h.reserve(ctx, name) // before its command is started
+	ctx, err := h.host.reserve(ctx, name) // before its command is started
 	if err != nil {
 		return err
 	}
-	defer h.unreserve(name)
-	if err := h.config.CheckEntry(name, entry, slices.Collect(maps.Keys(h.cfg.Models))...); err != nil {
+	defer h.host.unreserve(name)
+	if err := h.host.config.CheckEntry(name, entry, slices.Collect(maps.Keys(h.host.cfg.Models))...); err != nil {
 		return err
 	}
-	if err := h.config.GuardServer(name, entry); err != nil {
+	if err := h.host.config.GuardServer(name, entry); err != nil {
 		return err
 	}
 	entry = entry.WithDefaults()
@@ -52,16 +52,16 @@ func (h serversHandle) Add(ctx context.Context, name string, entry servers.Confi
 		return tenon.Errorf(tenon.CodeConfig, "servers.%s.policy.redact: it would not apply to data already stored, "+
 			"because the server is added to an open host; write it under policy.defaults", name)
 	}
-	entry = h.config.Narrowed(name, entry)
-	if _, err := h.ruleset().Layers.WithServer(h.serverID(name), &entry.Policy, nil); err != nil {
+	entry = h.host.config.Narrowed(name, entry)
+	if _, err := h.host.ruleset().Layers.WithServer(h.host.serverID(name), &entry.Policy, nil); err != nil {
 		return tenon.Errorf(tenon.CodeConfig, "servers.%s.policy.%w", name, err)
 	}
 	src, err := sourceOf(name, entry, sync.OnceValues(policy.NewToolLanguage))
 	if err != nil {
 		return err
 	}
-	src.Identity, src.Facts = h.serverID(name), entryFacts(entry.URL, entry.Command, entry.Args)
-	options, redactor := h.serverOptions(name, h.cfg.serversPath()), &h.serverPool.redactor
+	src.Identity, src.Facts = h.host.serverID(name), entryFacts(entry.URL, entry.Command, entry.Args)
+	options, redactor := h.host.serverOptions(name, h.host.cfg.serversPath()), &h.host.serverPool.redactor
 	options.TimeoutKey, options.RefreshTools = anyTimeoutKey, true
 	options.Resolve = func(context.Context) (servers.Config, error) {
 		for _, v := range entry.SecretValues() {
@@ -76,7 +76,7 @@ func (h serversHandle) Add(ctx context.Context, name string, entry servers.Confi
 		}
 		return errors.Join(err, s.Close())
 	}
-	if err := h.add(name, h.wrapped(name, s), src, s, &entry); err != nil {
+	if err := h.host.add(name, h.host.wrapped(name, s), src, s, &entry); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	return nil
@@ -130,8 +130,9 @@ func (h toolsHandle) Add(_ context.Context, name string, t tenon.Toolset) error 
 	if err := checkToolset(name, t); err != nil {
 		return err
 	}
-	return h.add(name, h.wrapped(name, newOwnTools(name, t, h.log)), catalog.Source{Server: name, Trusted: true,
-		Named: true}, nil, nil)
+	return h.host.add(name, h.host.wrapped(name, newOwnTools(name, t, h.host.log)), catalog.Source{Server: name,
+		Trusted: true,
+		Named:   true}, nil, nil)
 }
 
 // checkFree refuses the name of a configured server, also of a disabled one: rules and grants are keyed by its
@@ -222,36 +223,37 @@ func (h *Host) wasRemoved(name string) bool {
 }
 
 func (h serversHandle) Remove(_ context.Context, name string) error {
-	h.mu.Lock()
-	_, ok := h.toolsets[name]
+	h.host.mu.Lock()
+	_, ok := h.host.toolsets[name]
 	if !ok || catalog.IsReserved(name) {
-		h.mu.Unlock()
+		h.host.mu.Unlock()
 		return tenon.Errorf(tenon.CodeNotFound, "there is no server '%s'", tenon.Visible(name))
 	}
-	h.toolsets, h.sources, h.servers = maps.Clone(h.toolsets), maps.Clone(h.sources), maps.Clone(h.servers)
-	s := h.servers[name]
-	delete(h.toolsets, name)
-	delete(h.sources, name)
-	delete(h.servers, name)
-	delete(h.listings, name)
-	if h.removed == nil || len(h.removed) >= maxRemoved {
-		h.removed = map[string]bool{}
+	h.host.toolsets, h.host.sources = maps.Clone(h.host.toolsets), maps.Clone(h.host.sources)
+	h.host.servers = maps.Clone(h.host.servers)
+	s := h.host.servers[name]
+	delete(h.host.toolsets, name)
+	delete(h.host.sources, name)
+	delete(h.host.servers, name)
+	delete(h.host.listings, name)
+	if h.host.removed == nil || len(h.host.removed) >= maxRemoved {
+		h.host.removed = map[string]bool{}
 	}
-	h.removed[name] = true
-	h.entries = maps.Clone(h.entries)
-	delete(h.entries, name)
+	h.host.removed[name] = true
+	h.host.entries = maps.Clone(h.host.entries)
+	delete(h.host.entries, name)
 	var err error
-	if _, ok := h.config.Servers[name]; !ok && s != nil { // Add added the block
+	if _, ok := h.host.config.Servers[name]; !ok && s != nil { // Add added the block
 		var rules *policy.Layers
-		if rules, err = h.ruleset().Layers.WithServer(h.serverID(name), nil, nil); err == nil {
-			h.setRules(rules)
+		if rules, err = h.host.ruleset().Layers.WithServer(h.host.serverID(name), nil, nil); err == nil {
+			h.host.setRules(rules)
 		}
 	}
-	h.mu.Unlock()
+	h.host.mu.Unlock()
 	if s == nil {
 		return err
 	}
-	return errors.Join(err, h.serverPool.drop(s))
+	return errors.Join(err, h.host.serverPool.drop(s))
 }
 
 // sourceOf returns the source that filters and names the tools of a server, as its entry says. It calls language only

@@ -38,9 +38,9 @@ type ScheduledRun struct {
 // List implements [Schedules].
 func (h schedulesHandle) List(ctx context.Context) ([]ScheduleInfo, error) {
 	list := []ScheduleInfo{}
-	now := h.now()
-	for _, name := range slices.Sorted(maps.Keys(h.config.Schedules)) {
-		c := h.config.Schedules[name].WithDefaults()
+	now := h.host.now()
+	for _, name := range slices.Sorted(maps.Keys(h.host.config.Schedules)) {
+		c := h.host.config.Schedules[name].WithDefaults()
 		times, err := schedule.Parse(c.Cron, c.Timezone)
 		if err != nil { // an entry of a Go program; files are checked when they are loaded
 			return nil, tenon.Errorf(tenon.CodeConfig, "schedule '%s': %w", name, err)
@@ -51,7 +51,7 @@ func (h schedulesHandle) List(ctx context.Context) ([]ScheduleInfo, error) {
 		if s.Enabled {
 			s.Next = times.Next(now)
 		}
-		run, due, err := h.lastRun(ctx, name, times, now)
+		run, due, err := h.host.lastRun(ctx, name, times, now)
 		if err != nil {
 			return nil, err
 		}

@@ -114,11 +114,11 @@ type StoreState interface {
 func (h *Host) Service() Service { return serviceHandle{h} }
 
 func (h serviceHandle) Info() Info {
-	return Info{Config: h.config, Logger: h.log, Version: h.cfg.Version, Socket: Socket(h.cfg),
-		Redacts: len(h.redacts) > 0, Masks: h.redactor.Size(), Replays: h.cassette.playsServers()}
+	return Info{Config: h.host.config, Logger: h.host.log, Version: h.host.cfg.Version, Socket: Socket(h.host.cfg),
+		Redacts: len(h.host.redacts) > 0, Masks: h.host.redactor.Size(), Replays: h.host.cassette.playsServers()}
 }
 
-func (h serviceHandle) Connections() map[string]*servers.Server { return h.connections() }
+func (h serviceHandle) Connections() map[string]*servers.Server { return h.host.connections() }
 
 func (h serviceHandle) Callers() Callers { return callersHandle(h) }
 
@@ -127,11 +127,11 @@ func (h serviceHandle) Storage() Storage { return storageHandle(h) }
 func (h storageHandle) State() StoreState { return stateHandle(h) }
 
 type (
-	serviceHandle struct{ *Host }
-	callersHandle struct{ *Host }
-	storageHandle struct{ *Host }
-	stateHandle   struct{ *Host }
-	parkedHandle  struct{ *Host }
+	serviceHandle struct{ host *Host }
+	callersHandle struct{ host *Host }
+	storageHandle struct{ host *Host }
+	stateHandle   struct{ host *Host }
+	parkedHandle  struct{ host *Host }
 )
 
 var (

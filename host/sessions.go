@@ -15,7 +15,7 @@ import (
 
 func (h sessionsHandle) Get(ctx context.Context, ref string) (tenon.Session, error) {
 	if n, err := strconv.Atoi(ref); err == nil && n < 0 {
-		list, err := h.store.Sessions(ctx, store.SessionFilter{Limit: -n})
+		list, err := h.host.store.Sessions(ctx, store.SessionFilter{Limit: -n})
 		if err != nil {
 			return tenon.Session{}, err
 		}
@@ -25,11 +25,11 @@ func (h sessionsHandle) Get(ctx context.Context, ref string) (tenon.Session, err
 		}
 		return list[-n-1], nil
 	}
-	s, err := h.store.Session(ctx, ref)
+	s, err := h.host.store.Session(ctx, ref)
 	if tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return s, err
 	}
-	found, err := h.store.Sessions(ctx, store.SessionFilter{Prefix: ref, Limit: 2})
+	found, err := h.host.store.Sessions(ctx, store.SessionFilter{Prefix: ref, Limit: 2})
 	switch {
 	case err != nil:
 		return tenon.Session{}, err
@@ -50,27 +50,27 @@ const maxListed = 10_000
 type SessionFilter = store.SessionFilter
 
 func (h sessionsHandle) List(ctx context.Context, f SessionFilter) ([]tenon.Session, error) {
-	return h.store.Sessions(ctx, f)
+	return h.host.store.Sessions(ctx, f)
 }
 
 func (h transcriptsHandle) Context(ctx context.Context, session string, seen bool) ([]*tenon.Message, error) {
-	s, err := h.store.Session(ctx, session)
+	s, err := h.host.store.Session(ctx, session)
 	if err != nil || s.Head == "" {
 		return nil, err
 	}
-	state, err := h.fold(ctx, s.Head, s.HeadSeq)
+	state, err := h.host.fold(ctx, s.Head, s.HeadSeq)
 	switch {
 	case err != nil:
 		return nil, err
 	case seen:
-		return policy.MaskMessages(state.Messages(), h.redacts), nil
+		return policy.MaskMessages(state.Messages(), h.host.redacts), nil
 	}
-	return policy.MaskMessages(state.History(), h.redacts), nil
+	return policy.MaskMessages(state.History(), h.host.redacts), nil
 }
 
 func (h runsHandle) Get(ctx context.Context, ref string) (tenon.Run, error) {
 	if strings.HasPrefix(ref, "run_") { // usually a whole id
-		if r, err := h.store.Run(ctx, ref); tenon.ErrorCode(err) != tenon.CodeNotFound {
+		if r, err := h.host.store.Run(ctx, ref); tenon.ErrorCode(err) != tenon.CodeNotFound {
 			return r, err
 		}
 	}
@@ -78,7 +78,7 @@ func (h runsHandle) Get(ctx context.Context, ref string) (tenon.Run, error) {
 	f := store.RunFilter{Prefix: ref, Top: !strings.Contains(ref, "/"), Limit: 2}
 	if n, err := strconv.Atoi(ref); err == nil && n < 0 {
 		f = store.RunFilter{Top: true, Limit: -n}
-		list, err := h.store.Runs(ctx, f)
+		list, err := h.host.store.Runs(ctx, f)
 		if err != nil {
 			return tenon.Run{}, err
 		}
@@ -87,7 +87,7 @@ func (h runsHandle) Get(ctx context.Context, ref string) (tenon.Run, error) {
 		}
 		return list[-n-1], nil
 	}
-	list, err := h.store.Runs(ctx, f)
+	list, err := h.host.store.Runs(ctx, f)
 	switch {
 	case err != nil:
 		return tenon.Run{}, err
@@ -103,47 +103,47 @@ func (h runsHandle) Get(ctx context.Context, ref string) (tenon.Run, error) {
 }
 
 func (h runsHandle) List(ctx context.Context, f engine.Filter) ([]tenon.Run, error) {
-	return h.engine.List(ctx, f)
+	return h.host.engine.List(ctx, f)
 }
 
 func (h viewHandle) Journal(ctx context.Context, after uint64, limit int) ([]tenon.Event, error) {
-	events, err := h.store.Events(ctx, h.id, after, limit)
-	return policy.MaskEvents(events, h.redacts), err
+	events, err := h.host.store.Events(ctx, h.id, after, limit)
+	return policy.MaskEvents(events, h.host.redacts), err
 }
 
 func (h viewHandle) Owner(context.Context) (o Owner, err error) {
-	if o.Working, err = h.store.Held(h.id); err != nil {
+	if o.Working, err = h.host.store.Held(h.id); err != nil {
 		return o, err
 	}
-	o.Served, err = h.store.Held(claims + ServeClaim)
+	o.Served, err = h.host.store.Held(claims + ServeClaim)
 	return o, err
 }
 
 func (h viewHandle) Report(ctx context.Context) (view.Report, error) {
-	row, err := h.store.Run(ctx, h.id)
+	row, err := h.host.store.Run(ctx, h.id)
 	if err != nil {
 		return view.Report{}, err
 	}
-	events, err := h.store.Events(ctx, h.id, 0, 0)
+	events, err := h.host.store.Events(ctx, h.id, 0, 0)
 	if err != nil {
 		return view.Report{}, err
 	}
-	row.Waiting = policy.MaskWaiting(row.Waiting, h.redacts)
-	return view.Of(policy.MaskEvents(events, h.redacts)).Report(row), nil
+	row.Waiting = policy.MaskWaiting(row.Waiting, h.host.redacts)
+	return view.Of(policy.MaskEvents(events, h.host.redacts)).Report(row), nil
 }
 
 func (h transcriptsHandle) Calls(ctx context.Context, session string) ([]view.Call, error) {
-	runs, err := h.store.Runs(ctx, store.RunFilter{Session: session, Limit: maxListed})
+	runs, err := h.host.store.Runs(ctx, store.RunFilter{Session: session, Limit: maxListed})
 	if err != nil {
 		return nil, err
 	}
 	calls := []view.Call{}
 	for _, r := range slices.Backward(runs) {
-		events, err := h.store.Events(ctx, r.ID, 0, 0)
+		events, err := h.host.store.Events(ctx, r.ID, 0, 0)
 		if err != nil {
 			return nil, err
 		}
-		calls = append(calls, view.Of(policy.MaskEvents(events, h.redacts)).Calls()...)
+		calls = append(calls, view.Of(policy.MaskEvents(events, h.host.redacts)).Calls()...)
 	}
 	return calls, nil
 }

@@ -17,7 +17,7 @@ import (
 const maxMessage = 1 << 20
 
 func (h runsHandle) Steer(ctx context.Context, run, text, by string) (tenon.Event, error) {
-	return h.steer(ctx, run, tenon.NewID("sig", h.now()), text, by)
+	return h.host.steer(ctx, run, tenon.NewID("sig", h.host.now()), text, by)
 }
 
 // SteerOnce is [Runs.Steer] for a message that a request may bring again, also at the same time and to another process.

@@ -77,7 +77,7 @@ const lockTime = 200 * time.Millisecond
 // system frees when the process dies. Processes in other folders and on other machines serve the same database. One of
 // them holds [ServeClaim], so that short commands find that the store is served.
 func (h storageHandle) claimReplica() (release func(), ok bool, err error) {
-	path, _ := h.cfg.storePath()
+	path, _ := h.host.cfg.storePath()
 	path = filepath.Join(filepath.Dir(path), "serve.lock")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	var unlock func()
@@ -106,14 +106,14 @@ func (h storageHandle) claimReplica() (release func(), ok bool, err error) {
 // holdServe holds [ServeClaim] until ctx ends. While another replica has it, it waits for the end of that claim.
 func (h storageHandle) holdServe(ctx context.Context) {
 	for {
-		release, ok, err := h.store.Acquire(claims + ServeClaim)
+		release, ok, err := h.host.store.Acquire(claims + ServeClaim)
 		switch {
 		case ok:
 			<-ctx.Done()
 			release()
 			return
 		case err != nil && ctx.Err() == nil:
-			h.log.Debug("the claim to serve the store is not taken; it is tried again", "error", err)
+			h.host.log.Debug("the claim to serve the store is not taken; it is tried again", "error", err)
 		}
 		select {
 		case <-time.After(superviseEvery):

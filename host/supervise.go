@@ -39,16 +39,16 @@ const (
 )
 
 func (h serviceHandle) Supervise(ctx context.Context) {
-	s := &supervisor{h: h.Host, lost: map[string]*lostRun{}, freed: make(chan struct{}, 1)}
+	s := &supervisor{h: h.host, lost: map[string]*lostRun{}, freed: make(chan struct{}, 1)}
 	defer s.work.Wait()
-	h.warnForeign(ctx)
-	s.work.Go(func() { h.keepSchedules(ctx) })
-	if h.cluster != nil && h.cfg.Worker {
-		s.work.Go(func() { h.workForCluster(ctx) })
+	h.host.warnForeign(ctx)
+	s.work.Go(func() { h.host.keepSchedules(ctx) })
+	if h.host.cluster != nil && h.host.cfg.Worker {
+		s.work.Go(func() { h.host.workForCluster(ctx) })
 	}
 	for ctx.Err() == nil {
 		if err := s.look(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("the search for runs that no process works on failed", "error", err)
+			h.host.log.Warn("the search for runs that no process works on failed", "error", err)
 		}
 		select {
 		case <-time.After(s.pause()):
@@ -79,15 +79,15 @@ const ServeClaim = "serve"
 const claims = "claim/"
 
 func (h storageHandle) Claim(what string) (release func(), ok bool, err error) {
-	if what == ServeClaim && h.cfg.isPostgres() {
+	if what == ServeClaim && h.host.cfg.isPostgres() {
 		return h.claimReplica()
 	}
-	return h.store.Acquire(claims + what)
+	return h.host.store.Acquire(claims + what)
 }
 
-func (h stateHandle) Claimant(what string) (pid int) { return h.store.Holder(claims + what) }
+func (h stateHandle) Claimant(what string) (pid int) { return h.host.store.Holder(claims + what) }
 
-func (h stateHandle) Changed(ctx context.Context) <-chan struct{} { return h.store.Changed(ctx) }
+func (h stateHandle) Changed(ctx context.Context) <-chan struct{} { return h.host.store.Changed(ctx) }
 
 // supervisor is one call of [Service.Supervise].
 type supervisor struct {
@@ -383,7 +383,7 @@ func (h *Host) missingServers(ctx context.Context, core, digest string) (missing
 }
 
 func (h runDataHandle) ToolTable(ctx context.Context) (t *agent.ToolTable, missing []string, err error) {
-	events, err := h.store.Events(ctx, h.id, 0, 1)
+	events, err := h.host.store.Events(ctx, h.id, 0, 1)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -397,15 +397,15 @@ func (h runDataHandle) ToolTable(ctx context.Context) (t *agent.ToolTable, missi
 	if began.Table == nil {
 		return nil, nil, nil
 	}
-	missing, err = h.missingServers(ctx, row.Core, began.Tools)
+	missing, err = h.host.missingServers(ctx, row.Core, began.Tools)
 	return began.Table, missing, err
 }
 
 func (h serviceHandle) Drain(ctx context.Context) {
-	h.audits.drain()
-	if h.replaced.Load() {
-		h.engine.HandOver(ctx)
+	h.host.audits.drain()
+	if h.host.replaced.Load() {
+		h.host.engine.HandOver(ctx)
 		return
 	}
-	h.engine.Drain(ctx)
+	h.host.engine.Drain(ctx)
 }

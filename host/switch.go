@@ -63,13 +63,13 @@ func (h *Host) switches() (s switches, err error) {
 }
 
 func (h serversHandle) Switch(_ context.Context, name string, on bool) (servers.Status, error) {
-	server, err := h.server(name)
+	server, err := h.host.server(name)
 	if err != nil {
 		return servers.Status{}, err
 	}
-	h.serverPool.switching.Lock()
-	defer h.serverPool.switching.Unlock()
-	if err := h.keepSwitch(name, on); err != nil {
+	h.host.serverPool.switching.Lock()
+	defer h.host.serverPool.switching.Unlock()
+	if err := h.host.keepSwitch(name, on); err != nil {
 		return servers.Status{}, err
 	}
 	server.Switch(on)
@@ -77,7 +77,7 @@ func (h serversHandle) Switch(_ context.Context, name string, on bool) (servers.
 	if on {
 		word = "enabled"
 	}
-	h.log.Info("MCP server "+name+" is "+word, "server", name)
+	h.host.log.Info("MCP server "+name+" is "+word, "server", name)
 	return server.Status(), nil
 }
 
@@ -108,7 +108,7 @@ func (h *Host) keepSwitch(name string, on bool) error {
 }
 
 func (h serversHandle) Restart(ctx context.Context, name string) (servers.Status, error) {
-	server, err := h.reached(name)
+	server, err := h.host.reached(name)
 	if err != nil {
 		return servers.Status{}, err
 	}
@@ -145,9 +145,9 @@ func (h *Host) server(name string) (*servers.Server, error) {
 }
 
 func (h serversHandle) List(context.Context) ([]servers.Status, error) {
-	connections, sets := h.connections(), h.sets()
+	connections, sets := h.host.connections(), h.host.sets()
 	list := []servers.Status{}
-	for name, entry := range h.config.Servers {
+	for name, entry := range h.host.config.Servers {
 		if connections[name] == nil && sets[name] == nil {
 			list = append(list, servers.Disabled(name, entry))
 		}
@@ -155,13 +155,13 @@ func (h serversHandle) List(context.Context) ([]servers.Status, error) {
 	for _, s := range connections {
 		st := s.Status()
 		if st.Error == nil {
-			st.Error = h.withheldError(st.Name)
+			st.Error = h.host.withheldError(st.Name)
 		}
 		list = append(list, st)
 	}
 	for name := range sets {
 		if connections[name] == nil && !catalog.IsReserved(name) {
-			list = append(list, h.toolsetStatus(name))
+			list = append(list, h.host.toolsetStatus(name))
 		}
 	}
 	slices.SortFunc(list, func(a, b servers.Status) int { return strings.Compare(a.Name, b.Name) })

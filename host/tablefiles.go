@@ -69,7 +69,7 @@ func (h *Host) tableRoot(source string) (string, error) {
 func (h tablesHandle) List(ctx context.Context) ([]TableFile, error) {
 	list := []TableFile{}
 	for _, source := range []string{tableUploaded, tableProject} {
-		root, err := h.tableRoot(source)
+		root, err := h.host.tableRoot(source)
 		if err != nil {
 			continue // the source has no folder
 		}
@@ -145,7 +145,7 @@ func (h tablesHandle) Bytes(ctx context.Context, id string) ([]byte, error) {
 }
 
 func (h tablesHandle) OpenTable(_ context.Context, id string) (*TableReader, error) {
-	path, err := h.tablePath(id)
+	path, err := h.host.tablePath(id)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (h tablesHandle) Remove(_ context.Context, id string) error {
 	if !strings.HasPrefix(id, tableUploaded+":") {
 		return tenon.Errorf(tenon.CodeDenied, "only an uploaded table can be removed")
 	}
-	path, err := h.tablePath(id)
+	path, err := h.host.tablePath(id)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ type PageOptions struct {
 }
 
 func (h runDataHandle) Tables(ctx context.Context) ([]RunTable, error) {
-	events, err := h.store.Events(ctx, h.id, 0, 0)
+	events, err := h.host.store.Events(ctx, h.id, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +92,11 @@ func (h runDataHandle) Tables(ctx context.Context) ([]RunTable, error) {
 }
 
 func (h runDataHandle) OpenTable(ctx context.Context, digest string) (*TableReader, error) {
-	t, err := h.runTable(ctx, h.id, digest)
+	t, err := h.host.runTable(ctx, h.id, digest)
 	if err != nil {
 		return nil, err
 	}
-	in, err := pieces.OpenTable(ctx, h.store, t)
+	in, err := pieces.OpenTable(ctx, h.host.store, t)
 	if err != nil {
 		return nil, err
 	}
@@ -116,26 +116,26 @@ func (h *Host) runTable(ctx context.Context, run, digest string) (tenon.Table, e
 }
 
 func (h runDataHandle) Page(ctx context.Context, digest string, o PageOptions) (TablePage, error) {
-	t, err := h.runTable(ctx, h.id, digest)
+	t, err := h.host.runTable(ctx, h.id, digest)
 	if err != nil {
 		return TablePage{}, err
 	}
-	r, err := h.openStored(ctx, t)
+	r, err := h.host.openStored(ctx, t)
 	if err != nil {
 		return TablePage{}, err
 	}
 	o.Count = false // the number is known
-	p, err := h.pageOf(ctx, r, o)
+	p, err := h.host.pageOf(ctx, r, o)
 	p.Total = t.Rows
 	return p, err
 }
 
 func (h tablesHandle) Page(ctx context.Context, id string, o PageOptions) (TablePage, error) {
-	path, err := h.tablePath(id)
+	path, err := h.host.tablePath(id)
 	if err != nil {
 		return TablePage{}, err
 	}
-	return h.filePage(ctx, path, o)
+	return h.host.filePage(ctx, path, o)
 }
 
 // filePage reads rows of a table in a file: an Arrow file, an Arrow stream or a bundle.

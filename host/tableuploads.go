@@ -25,7 +25,7 @@ func (h tablesHandle) Put(ctx context.Context, name string, data []byte) (TableF
 
 func (h tablesHandle) PutFrom(ctx context.Context, name string, data io.Reader) (TableFile, error) {
 	none := TableFile{}
-	root, err := h.uploads()
+	root, err := h.host.uploads()
 	if err != nil {
 		return none, err
 	}
@@ -37,7 +37,7 @@ func (h tablesHandle) PutFrom(ctx context.Context, name string, data io.Reader) 
 	if _, err := os.Lstat(filepath.Join(root, name)); err == nil { // before all of it is sent
 		return none, nameTaken(name)
 	}
-	in, err := h.arriving.begin(root, name)
+	in, err := h.host.arriving.begin(root, name)
 	if err != nil {
 		return none, err
 	}
@@ -47,7 +47,7 @@ func (h tablesHandle) PutFrom(ctx context.Context, name string, data io.Reader) 
 		return none, err
 	}
 	temporary := in.f.Name()
-	if _, err := h.filePage(ctx, temporary, PageOptions{Count: true}); err != nil {
+	if _, err := h.host.filePage(ctx, temporary, PageOptions{Count: true}); err != nil {
 		return none, tenon.Errorf(tenon.CodeInvalid, "%s", strings.ReplaceAll(err.Error(), temporary, name))
 	}
 	if err := in.store(filepath.Join(root, name)); errors.Is(err, fs.ErrExist) {
@@ -56,7 +56,7 @@ func (h tablesHandle) PutFrom(ctx context.Context, name string, data io.Reader) 
 		return none, notStored(err)
 	}
 	return TableFile{ID: tableUploaded + ":" + name, Name: name, Source: tableUploaded, Bytes: size,
-		Changed: h.now()}, nil
+		Changed: h.host.now()}, nil
 }
 
 // The names of tables that arrive, and the age at which another upload removes such a file. It was then left by a
@@ -175,7 +175,7 @@ func (t *reception) drop() {
 // receive writes a table to a file while it arrives. It has at most tables.max_bytes, and to refuses
 // what exceeds the room for uploads.
 func (h tablesHandle) receive(ctx context.Context, name string, to io.Writer, data io.Reader) (int64, error) {
-	most, _ := h.tableLimit()
+	most, _ := h.host.tableLimit()
 	in := &readErrors{r: contextReader{ctx, data}}
 	size, err := io.Copy(to, io.LimitReader(in, most+1))
 	switch {
@@ -188,7 +188,7 @@ func (h tablesHandle) receive(ctx context.Context, name string, to io.Writer, da
 	case err != nil:
 		return size, notStored(err)
 	case size > most:
-		return size, h.tooLarge("'" + name + "'")
+		return size, h.host.tooLarge("'" + name + "'")
 	}
 	return size, nil
 }

@@ -29,7 +29,7 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 // TestUX12_Receive checks the errors of an upload that does not fit, and that an error of the client stays as it is.
 func TestUX12_Receive(t *testing.T) {
 	h := tablesHandle{&Host{config: &config.Config{}}}
-	h.config.Tables.MaxBytes = 100
+	h.host.config.Tables.MaxBytes = 100
 	broke := errors.New("the client left")
 	ended, end := context.WithCancel(t.Context())
 	end()

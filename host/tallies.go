@@ -166,10 +166,10 @@ const (
 
 // Keep implements [Storage.Keep].
 func (h stateHandle) Keep(ctx context.Context) {
-	if h.cfg.ReadOnly || h.cfg.Untrusted {
+	if h.host.cfg.ReadOnly || h.host.cfg.Untrusted {
 		return
 	}
-	b := h.bookkeeper()
+	b := h.host.bookkeeper()
 	for failing := false; ; {
 		began := time.Now()
 		counted, err := b.count(ctx)
@@ -181,13 +181,13 @@ func (h stateHandle) Keep(ctx context.Context) {
 			return
 		}
 		if err != nil && !failing {
-			h.log.Warn("statistics and search are not brought up to date", "error", err)
+			h.host.log.Warn("statistics and search are not brought up to date", "error", err)
 		}
 		failing = err != nil
 		pause := keepEvery
 		if err == nil && (counted >= tallyBatch || left > 0) { // more runs have ended than one batch has
 			pause = time.Since(began)
-			if h.working() > 0 {
+			if h.host.working() > 0 {
 				pause *= keepPause
 			}
 		}

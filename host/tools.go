@@ -30,7 +30,7 @@ type Problem struct {
 }
 
 func (h toolsHandle) Snapshot(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
-	return h.snapshotWith(ctx, nil, names...)
+	return h.host.snapshotWith(ctx, nil, names...)
 }
 
 // snapshotWith is [Tools.Snapshot] with the toolsets of a question in addition. Their tools stay out of the caches.
@@ -184,14 +184,14 @@ func (h *Host) listingsOf(names []string, sources map[string]*catalog.Source, an
 }
 
 func (h toolsHandle) Known(ctx context.Context) (*catalog.Snapshot, error) {
-	sets, sources := h.offerers()
+	sets, sources := h.host.offerers()
 	var listings []*catalog.Listing
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
 		var tools []tenon.Tool
 		var err error
-		s, connects := h.connections()[name]
+		s, connects := h.host.connections()[name]
 		switch {
-		case h.isHelper(name) || slices.Contains(h.cfg.Hidden, name):
+		case h.host.isHelper(name) || slices.Contains(h.host.cfg.Hidden, name):
 			continue
 		case connects:
 			tools, _ = s.Remembered()
@@ -199,10 +199,10 @@ func (h toolsHandle) Known(ctx context.Context) (*catalog.Snapshot, error) {
 			tools, err = sets[name].Tools(ctx)
 		}
 		if err == nil && len(tools) > 0 {
-			listings = append(listings, h.listing(name, sources[name], tools, nil, nil))
+			listings = append(listings, h.host.listing(name, sources[name], tools, nil, nil))
 		}
 	}
-	snapshot, _ := h.merged(listings)
+	snapshot, _ := h.host.merged(listings)
 	return snapshot, nil
 }
 

@@ -23,47 +23,47 @@ func (h *Host) openTranscripts() {
 }
 
 func (h transcriptsHandle) Messages(ctx context.Context, session string) ([]transcript.Message, error) {
-	return h.transcripts.Messages(ctx, session)
+	return h.host.transcripts.Messages(ctx, session)
 }
 
 func (h viewHandle) Conversation(ctx context.Context) ([]*tenon.Message, error) {
-	return h.transcripts.Conversation(ctx, h.id)
+	return h.host.transcripts.Conversation(ctx, h.id)
 }
 
 func (h transcriptsHandle) Search(ctx context.Context, q transcript.Query) ([]transcript.Hit, error) {
 	if q.Session != "" {
-		s, err := h.Sessions().Get(ctx, q.Session)
+		s, err := h.host.Sessions().Get(ctx, q.Session)
 		if err != nil {
 			return nil, err
 		}
 		q.Session = s.ID
 	}
-	leave, err := h.heavy.enter(ctx)
+	leave, err := h.host.heavy.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return h.transcripts.Search(ctx, q)
+	return h.host.transcripts.Search(ctx, q)
 }
 
 func (h transcriptsHandle) Export(ctx context.Context, w io.Writer, session string, f Format) error {
-	s, err := h.Sessions().Get(ctx, session)
+	s, err := h.host.Sessions().Get(ctx, session)
 	if err != nil {
 		return err
 	}
-	if err := h.registerForExport(ctx); err != nil {
+	if err := h.host.registerForExport(ctx); err != nil {
 		return err
 	}
 	switch f {
 	case FormatJSON:
-		return h.transcripts.Export(ctx, w, s)
+		return h.host.transcripts.Export(ctx, w, s)
 	case FormatMarkdown:
-		return h.transcripts.ExportMarkdown(ctx, w, s)
+		return h.host.transcripts.ExportMarkdown(ctx, w, s)
 	}
 	return tenon.Errorf(tenon.CodeInvalid, "a session is exported as json or markdown, not as '%s'",
 		tenon.Visible(string(f)))
 }
 
 func (h transcriptsHandle) Import(ctx context.Context, im transcript.Import) (transcript.ImportReport, error) {
-	return h.transcripts.Import(ctx, im)
+	return h.host.transcripts.Import(ctx, im)
 }

@@ -49,29 +49,29 @@ func (h workflowsHandle) Start(ctx context.Context, c WorkflowCall) (tenon.Run, 
 	if err := c.Workflow.Check(); err != nil {
 		return tenon.Run{}, err
 	}
-	if err := h.mayGrant(c.Grant); err != nil {
+	if err := h.host.mayGrant(c.Grant); err != nil {
 		return tenon.Run{}, err
 	}
 	f := runner.NewFlow(c.Workflow)
-	inputs, given, list, err := h.takeTables(ctx, c.Inputs, c.Files)
+	inputs, given, list, err := h.host.takeTables(ctx, c.Inputs, c.Files)
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	row := tenon.Run{ID: cmp.Or(c.id, tenon.NewID("run", h.now())), Core: workflow.Version, Principal: c.Principal,
+	row := tenon.Run{ID: cmp.Or(c.id, tenon.NewID("run", h.host.now())), Core: workflow.Version, Principal: c.Principal,
 		Title: tenon.Shorten("workflow "+f.Name, titleLen),
-		State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+		State: tenon.RunWorking, Created: h.host.now(), Updated: h.host.now()}
 	if row.Principal == "" {
 		row.Principal = tenon.PrincipalLocal
 	}
-	b, err := h.flows.Begin(ctx, f, row.ID, c.Params, inputs, given)
+	b, err := h.host.flows.Begin(ctx, f, row.ID, c.Params, inputs, given)
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	b.Spec.Grant, b.Spec.MaxDepth = c.Grant, h.config.Limits.WithDefaults().MaxDepth
+	b.Spec.Grant, b.Spec.MaxDepth = c.Grant, h.host.config.Limits.WithDefaults().MaxDepth
 	b.Spec.Debug, b.Spec.Schedule, b.Spec.Brought = c.Debug, c.schedule, c.Credentials.servers()
-	h.brought.hold(row.ID, row.Principal, c.Credentials)
-	if err = h.flows.Start(ctx, engine.Spec{Run: row, Fresh: true, Late: h.late(list)}, b); err != nil {
-		h.brought.drop(row.ID)
+	h.host.brought.hold(row.ID, row.Principal, c.Credentials)
+	if err = h.host.flows.Start(ctx, engine.Spec{Run: row, Fresh: true, Late: h.host.late(list)}, b); err != nil {
+		h.host.brought.drop(row.ID)
 	}
 	return row, err
 }
@@ -156,19 +156,19 @@ type WorkflowResult struct {
 }
 
 func (h runDataHandle) Result(ctx context.Context) (WorkflowResult, error) {
-	row, err := h.store.Run(ctx, h.id)
+	row, err := h.host.store.Run(ctx, h.id)
 	if err != nil {
 		return WorkflowResult{}, err
 	}
 	if row.Core == agent.DirectVersion {
-		if row, err = h.store.Run(ctx, h.id+"/1.0"); err != nil {
+		if row, err = h.host.store.Run(ctx, h.id+"/1.0"); err != nil {
 			return WorkflowResult{}, err
 		}
 	}
 	if row.Core != workflow.Version {
 		return WorkflowResult{}, tenon.Errorf(tenon.CodeInvalid, "run %s is no workflow", h.id)
 	}
-	done, sum, err := h.flows.Done(ctx, row.ID)
+	done, sum, err := h.host.flows.Done(ctx, row.ID)
 	if err != nil {
 		return WorkflowResult{}, err
 	}
@@ -181,7 +181,7 @@ func (h runDataHandle) Result(ctx context.Context) (WorkflowResult, error) {
 		cause = done.Error.Message
 	}
 	r.Message = workflow.MessageFailed + cause
-	spec, err := h.flows.Spec(ctx, row.ID)
+	spec, err := h.host.flows.Spec(ctx, row.ID)
 	if err == nil && spec.Debug && done.State == tenon.RunFailed {
 		r.Folder = spec.Folder
 	}

@@ -255,7 +255,7 @@ func (h *Host) flowArguments(ctx context.Context, f *runner.Flow, c *ToolCall,
 }
 
 func (h workflowsHandle) Get(_ context.Context, name string) (Workflow, error) {
-	f := h.flows.tools[name]
+	f := h.host.flows.tools[name]
 	if f == nil {
 		return Workflow{}, tenon.Errorf(tenon.CodeNotFound, "there is no workflow '%s'", tenon.Visible(name))
 	}

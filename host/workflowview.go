@@ -42,8 +42,8 @@ func viewOf(tool string, w *workflow.Workflow) WorkflowView {
 
 func (h workflowsHandle) List(context.Context) ([]WorkflowView, error) {
 	list := []WorkflowView{}
-	for _, name := range slices.Sorted(maps.Keys(h.flows.tools)) {
-		if f := h.flows.tools[name]; !f.Foreign {
+	for _, name := range slices.Sorted(maps.Keys(h.host.flows.tools)) {
+		if f := h.host.flows.tools[name]; !f.Foreign {
 			list = append(list, viewOf(name, f.Workflow.Workflow))
 		}
 	}
@@ -51,18 +51,18 @@ func (h workflowsHandle) List(context.Context) ([]WorkflowView, error) {
 }
 
 func (h runDataHandle) Workflow(ctx context.Context) (WorkflowView, error) {
-	row, err := h.store.Run(ctx, h.id)
+	row, err := h.host.store.Run(ctx, h.id)
 	if err != nil {
 		return WorkflowView{}, err
 	}
 	if row.Core != workflow.Version {
 		return WorkflowView{}, tenon.Errorf(tenon.CodeInvalid, "run %s is not the run of a workflow", h.id)
 	}
-	spec, err := h.flows.Spec(ctx, h.id)
+	spec, err := h.host.flows.Spec(ctx, h.id)
 	if err != nil {
 		return WorkflowView{}, err
 	}
-	p, err := h.flows.Stored(ctx, spec.Workflow)
+	p, err := h.host.flows.Stored(ctx, spec.Workflow)
 	if err != nil {
 		return WorkflowView{}, err
 	}

@@ -31,15 +31,19 @@ func (c *call) metrics() error {
 		return tenon.Errorf(tenon.CodeNotFound, "there are no metrics here: telemetry.metrics is false")
 	}
 	_, working := c.h.Service().Callers().Working("")
-	up := map[string]float64{}
+	// A server that nobody has used yet is neither up nor down.
+	up, down := map[string]float64{}, map[string]float64{}
 	all, err := c.h.Servers().List(c.ctx())
 	if err != nil {
 		return err
 	}
 	for _, st := range all {
-		up[st.Name] = 0
-		if st.State == servers.StateReady || st.State == servers.StateDegraded {
+		up[st.Name], down[st.Name] = 0, 0
+		switch st.State {
+		case servers.StateReady, servers.StateDegraded:
 			up[st.Name] = 1
+		case servers.StateBackoff, servers.StateAuth, servers.StateFailed:
+			down[st.Name] = 1
 		}
 	}
 	usage := c.h.Service().Storage().State().Usage()
@@ -52,6 +56,8 @@ func (c *call) metrics() error {
 		telemetry.Gauge{Name: "tenon_runs_working", Help: "Runs that this process works on.",
 			Values: map[string]float64{"": float64(working)}},
 		telemetry.Gauge{Name: "tenon_server_up", Help: "Whether a server is connected.", Label: "server", Values: up},
+		telemetry.Gauge{Name: "tenon_server_down", Label: "server", Values: down,
+			Help: "Whether a server was lost, or the last attempt to connect it failed."},
 		telemetry.Gauge{Name: "tenon_store_free_bytes", Help: "Free space on the disk of the store.", Values: free},
 		telemetry.Gauge{Name: "tenon_store_failed_writes", Help: "Writes to the store that failed.",
 			Values: map[string]float64{"": float64(usage.FailedWrites)}},

@@ -10,22 +10,44 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
+	"sigs.k8s.io/yaml"
 )
 
 const operations = "../../docs/operations"
 
-// TestREL_rules loads the alerts as Prometheus does: unknown fields, expressions, labels, and the templates of
-// annotations are checked. TestOperationsMetrics in the root checks that the metrics exist.
+// TestREL_rules decodes the alerts strictly, and parses their expressions and durations as Prometheus does.
+// TestOperationsMetrics in the root checks that the metrics exist.
 func TestREL_rules(t *testing.T) {
-	groups, errs := rulefmt.ParseFile(filepath.Join(operations, "tenon.rules.yaml"), false, model.UTF8Validation,
-		parser.NewParser(parser.Options{}))
-	for _, err := range errs {
-		t.Error(err)
+	text, err := os.ReadFile(filepath.Join(operations, "tenon.rules.yaml"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if groups == nil || len(groups.Groups) != 1 || len(groups.Groups[0].Rules) < 7 {
-		t.Fatalf("the rules are %v", groups)
+	var file struct {
+		Groups []struct {
+			Name  string `json:"name"`
+			Rules []struct {
+				Alert       string            `json:"alert"`
+				Expr        string            `json:"expr"`
+				For         string            `json:"for"`
+				Labels      map[string]string `json:"labels"`
+				Annotations map[string]string `json:"annotations"`
+			} `json:"rules"`
+		} `json:"groups"`
+	}
+	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Groups) != 1 || len(file.Groups[0].Rules) < 7 {
+		t.Fatalf("the rules are %+v", file)
+	}
+	for _, r := range file.Groups[0].Rules {
+		if _, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr); err != nil {
+			t.Errorf("%s: %s: %v", r.Alert, r.Expr, err)
+		}
+		if _, err := model.ParseDuration(r.For); r.For != "" && err != nil {
+			t.Errorf("%s: %v", r.Alert, err)
+		}
 	}
 }
 
