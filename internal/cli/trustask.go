@@ -130,8 +130,8 @@ func trustList(v verdict, width int) []string {
 		v.Diff = d
 		lines := trustDiff(v.Diff, width)
 		if len(writes) > 0 {
-			lines = append(lines, wrapHard("  If a command writes "+shownLine(strings.Join(writes, ", "))+" itself, each "+
-				"start ends the trust: have it write to a folder outside of the project.", width)...)
+			lines = append(lines, wrapHard("  If a command writes "+shownLine(strings.Join(writes, ", "))+" itself, "+
+				"each start ends the trust: have it write to a folder outside of the project.", width)...)
 		}
 		return append(lines, texts...)
 	}

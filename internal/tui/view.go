@@ -253,8 +253,8 @@ func (m *model) panel(width int) (lines []string) {
 		args = m.form.show(width-2, room, bar)
 	}
 	if m.hidden = max(len(args)-room, 0); m.hidden > 0 && m.mode == modeTalk {
-		args = append(args[:room:room], bar+dim+shorten("… "+plural(m.hidden, "more line")+"; y shows "+them(m.hidden)+" first",
-			width-2)+reset)
+		more := "… " + plural(m.hidden, "more line") + "; y shows " + them(m.hidden) + " first"
+		args = append(args[:room:room], bar+dim+shorten(more, width-2)+reset)
 	}
 	lines = append(lines, args...)
 	keys := a.keysOf()
