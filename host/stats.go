@@ -149,8 +149,8 @@ type tallies struct {
 // maxTallies is the size of the data after which tallies are passed on.
 const maxTallies = 64 << 10
 
-// eachTally calls do with each stored summary, newest first, but not with those of skipped runs. do runs in another
-// goroutine, because reading 75,000 rows takes as long as counting them.
+// eachTally calls do with each stored summary, newest first, except for skipped runs. do runs in another goroutine,
+// because reading 75,000 rows takes as long as counting them.
 func (h *Host) eachTally(ctx context.Context, skip map[string]bool, do func(data []byte)) error {
 	full, done := make(chan tallies, 2), make(chan struct{})
 	go func() {

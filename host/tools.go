@@ -160,7 +160,7 @@ func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, na
 	for i, name := range names {
 		t, s := sets[name], h.connections()[name]
 		wg.Go(func() {
-			if s != nil && s.Status().State != servers.StateReady { // those that hang do not hold up a ready one
+			if s != nil && s.Status().State != servers.StateReady { // hanging servers do not hold up a ready one
 				limit <- struct{}{}
 				defer func() { <-limit }()
 			}

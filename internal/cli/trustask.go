@@ -266,7 +266,7 @@ func fileTexts(p trust.Project, names []string) []string {
 	return list
 }
 
-// selfWritten returns those of some files that commands may write themselves.
+// selfWritten returns the files that commands may write themselves.
 func selfWritten(v verdict, names []string) (list []string) {
 	for _, name := range names {
 		if f := v.Project.Files[name]; v.cfg != nil && v.cfg.MayWrite(f.Why, name) {
