@@ -49,8 +49,8 @@ type ToolCall struct {
 	Principal tenon.Principal // empty: the local user
 	// Server is the only server whose tools are listed to find the tool; empty means all.
 	Server string
-	// Of, if not empty, is the server of the tool. Name is then the tool's name there, or its exposed name. Other servers
-	// are listed too, because they may change the exposed name.
+	// Of, if not empty, is the server of the tool. Name is then the tool's name there, or its exposed name. Other
+	// servers are listed too, because they may change the exposed name.
 	Of string
 	// Inputs, Grant and Debug are for a workflow: its tables (Arrow files or streams, by port), the name of the person
 	// who allowed its steps beforehand, and whether the folder of a failed run is kept. Arguments then has only the
@@ -121,8 +121,8 @@ func fullName(snapshot *catalog.Snapshot, problems []Problem, name string) (stri
 	return name, nil
 }
 
-// exposedName returns the exposed name of a server's tool, by that name or by its name on the server. Errors: not_found,
-// unreachable (the server's tools are missing).
+// exposedName returns the exposed name of a server's tool, by that name or by its name on the server. Errors:
+// not_found, unreachable (the server's tools are missing).
 func exposedName(snapshot *catalog.Snapshot, problems []Problem, server, name string) (found string, err error) {
 	for _, t := range snapshot.Tools() {
 		if t.Server == server && (t.Remote == name || t.Name == name && found == "") {

@@ -38,6 +38,7 @@ func (m hangingModel) Generate(ctx context.Context, q *tenon.Request) iter.Seq2[
 // TestClientToolsResumed checks that a process that supervises the store resumes a run with tools of the client after
 // the first process has ended.
 func TestClientToolsResumed(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, tt := range []struct {
 		name  string
 		calls bool
@@ -88,6 +89,7 @@ func TestClientToolsResumed(t *testing.T) {
 // TestSuperviseLeft checks that the follower of a run that this process cannot resume gets the reason, whether it
 // begins to follow before or after the process has found out.
 func TestSuperviseLeft(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home, s := t.TempDir(), &shop{}
 	h := open(t, home, sellSteps, s)
 	r, _ := ask(t, h, host.Question{Text: "q"})

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,7 +28,20 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(waiting{m}) }
+
+// waiting runs more parallel tests at the same time than there are cores, because only tests that mostly wait are
+// parallel.
+type waiting struct{ m *testing.M }
+
+func (w waiting) Run() int {
+	flag.Parse()
+	cores := strconv.Itoa(runtime.GOMAXPROCS(0))
+	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == cores {
+		_ = f.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0))) // a number is always valid
+	}
+	return w.m.Run()
+}
 
 // shop is a toolset written in Go. It has read-only tools, tools that change something, and tools that fail.
 type shop struct {

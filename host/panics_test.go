@@ -163,6 +163,7 @@ func funcFields(t reflect.Type, path string, above []reflect.Type) (paths []stri
 // TestRP16_PanicsOfTheProgram lets each function of the program panic whenever it is called: in a listing, in a
 // question, and when the host is closed. The process survives, and the run ends or waits.
 func TestRP16_PanicsOfTheProgram(t *testing.T) {
+	t.Parallel() // it mostly waits
 	cases := panicCases(t)
 	fields := slices.DeleteFunc(slices.Sorted(maps.Keys(cases)), func(name string) bool { return strings.HasPrefix(name, "method ") })
 	want := funcFields(reflect.TypeFor[host.Config](), "", nil)

@@ -36,6 +36,7 @@ func once(list ...string) answering {
 // TestRate checks that the rate limit of a tool counts the calls of all hosts of a store. A call that is slightly early
 // waits. A call that would wait too long gets an error that says when to retry.
 func TestRate(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home := t.TempDir()
 	open := func(rate string) *host.Host {
 		h, _ := budgeted(t, home, ruled(policy.Block{Rate: rate}), &shop{}, once(`price {"thing":"tea"}`))

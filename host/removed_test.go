@@ -17,6 +17,7 @@ import (
 // TestRP16_CallOfARemovedServer removes a server during a call that may be repeated. The call fails with an error that
 // says that the server was removed. It is the same for a server that the program added and for a configured one.
 func TestRP16_CallOfARemovedServer(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, configured := range []bool{false, true} {
 		t.Run(map[bool]string{false: "added", true: "configured"}[configured], func(t *testing.T) {
 			called := make(chan struct{}, 8)

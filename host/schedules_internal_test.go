@@ -290,6 +290,7 @@ func TestScheduleRetries(t *testing.T) {
 
 // TestScheduleSupervised: Supervise starts the runs of schedules.
 func TestScheduleSupervised(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := newScheduleTest(t, schedule.Config{Cron: "* * * * *"})
 	s.clock.set("10:00:59")
 	ctx, stop := context.WithCancel(t.Context())

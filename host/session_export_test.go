@@ -137,8 +137,8 @@ func TestExportMasksSecrets(t *testing.T) {
 	}
 }
 
-// TestExportWithUnsetVariable checks that a secret whose variable is not set does not end an export: a warning names it,
-// and the other secrets of its place are masked.
+// TestExportWithUnsetVariable checks that a secret whose variable is not set does not end an export: a warning names
+// it, and the other secrets of its place are masked.
 func TestExportWithUnsetVariable(t *testing.T) {
 	const canary = "canary-90af-11c2-7d3e-55aa-0b12"
 	lookup := func(name string) (string, bool) { return canary, name == "CANARY" }

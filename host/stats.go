@@ -117,20 +117,16 @@ func (h *Host) Stats(ctx context.Context, q StatsQuery) ([]Stat, error) {
 		skip[f.run] = true
 	}
 	var r view.TallyReader
-	err = h.store.Tallies(ctx, func(stored store.Tally) error {
-		if skip[stored.Run] {
-			return nil
-		}
-		t, err := r.Read(stored.Data)
+	err = h.eachTally(ctx, skip, func(data []byte) {
+		t, err := r.Read(data)
 		if err != nil {
 			left++
-			return nil
+			return
 		}
 		for ; len(fresh) > 0 && !fresh[0].tally.Created.Before(t.Created); fresh = fresh[1:] {
 			count(&fresh[0].tally)
 		}
 		count(&t)
-		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -142,6 +138,48 @@ func (h *Host) Stats(ctx context.Context, q StatsQuery) ([]Stat, error) {
 		q.Behind(left)
 	}
 	return c.list(), nil
+}
+
+// tallies are the encoded summaries of some runs, one after another.
+type tallies struct {
+	data []byte
+	ends []int // of each summary in data
+}
+
+// maxTallies is the size of the data after which tallies are passed on.
+const maxTallies = 64 << 10
+
+// eachTally calls do with each stored summary, newest first, except for skipped runs. do runs in another goroutine,
+// because reading 75,000 rows takes as long as counting them.
+func (h *Host) eachTally(ctx context.Context, skip map[string]bool, do func(data []byte)) error {
+	full, done := make(chan tallies, 2), make(chan struct{})
+	go func() {
+		defer close(done)
+		for b := range full {
+			from := 0
+			for _, end := range b.ends {
+				do(b.data[from:end])
+				from = end
+			}
+		}
+	}()
+	var b tallies
+	err := h.store.Tallies(ctx, func(t store.Tally) error {
+		if skip[t.Run] {
+			return nil
+		}
+		b.data = append(b.data, t.Data...)
+		b.ends = append(b.ends, len(b.data))
+		if len(b.data) >= maxTallies {
+			full <- b
+			b = tallies{data: make([]byte, 0, cap(b.data)), ends: make([]int, 0, cap(b.ends))}
+		}
+		return nil
+	})
+	full <- b
+	close(full)
+	<-done
+	return err
 }
 
 // counter collects the counts for one query.

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +12,8 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/store"
+	"github.com/tenonhq/tenon/store/sealed"
 	"github.com/tenonhq/tenon/view"
 )
 
@@ -74,5 +78,42 @@ func TestStatsOfCaches(t *testing.T) {
 	want := map[string]string{"sonnet": "4000010 2000000 1000000 $4.65", "unknown": "10 5 0 $0.00"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// manyTallies is a store with many summaries. It uses its buffer again for each.
+type manyTallies struct {
+	store.Store
+	n int
+}
+
+func (m manyTallies) Tallies(_ context.Context, each func(store.Tally) error) error {
+	var b []byte
+	for i := range m.n {
+		b = fmt.Appendf(b[:0], "%*d", 8+i%1000, i)
+		if err := each(store.Tally{Run: fmt.Sprint("run_", i), Data: b}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestEachTally: RP-26, summaries that are counted while others are read arrive whole, once and in order.
+func TestEachTally(t *testing.T) {
+	for _, n := range []int{0, 1, 3000} {
+		h := &Host{store: sealed.New(manyTallies{n: n}, nil, nil)}
+		next := 0
+		err := h.eachTally(t.Context(), map[string]bool{"run_1": true}, func(data []byte) {
+			if next == 1 {
+				next++ // skipped
+			}
+			if got := strings.TrimSpace(string(data)); got != fmt.Sprint(next) {
+				t.Errorf("summary %d is %s", next, got)
+			}
+			next++
+		})
+		if err != nil || next != n {
+			t.Errorf("%d of %d summaries, %v", next, n, err)
+		}
 	}
 }

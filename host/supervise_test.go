@@ -53,6 +53,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 // TestSupervise decides about a run while no process works on it. A host without the run's servers does not continue
 // it, and logs that once. A host with these servers continues it.
 func TestSupervise(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home, s := t.TempDir(), &shop{}
 	h := open(t, home, sellSteps, s)
 	r, _ := ask(t, h, host.Question{Text: "q"})
@@ -99,6 +100,7 @@ func TestSupervise(t *testing.T) {
 
 // TestSuperviseExpires checks that a run continues without a decision when its approval has expired.
 func TestSuperviseExpires(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home, s := t.TempDir(), &shop{}
 	cfg := &config.Config{}
 	cfg.Policy.Defaults.Expires = 1500 * time.Millisecond
@@ -289,6 +291,7 @@ func (s *stuck) Append(_ context.Context, a store.Append) error {
 
 // TestSuperviseBacksOff checks that a run that cannot continue is tried again after increasing pauses.
 func TestSuperviseBacksOff(t *testing.T) {
+	t.Parallel() // it mostly waits
 	home, s := t.TempDir(), &shop{}
 	h := open(t, home, sellSteps, s)
 	r, _ := ask(t, h, host.Question{Text: "q"})

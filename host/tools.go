@@ -48,7 +48,7 @@ func (h *Host) snapshotWith(ctx context.Context, own map[string]executor.Toolset
 }
 
 // listed is [Host.snapshotWith] without the rules that match no tool, which a call does not need. If enough is not nil
-// and returns true for the tools of a server, the others have only lateTime left.
+// and returns true for the tools of a server, the listing does not wait for the others beyond lateTime.
 func (h *Host) listed(ctx context.Context, own map[string]executor.Toolset, enough func(server string,
 	tools []tenon.Tool) bool, names ...string) (*catalog.Snapshot, []Problem, error) {
 	all := len(names)+len(own) == 0
@@ -99,6 +99,41 @@ type listed struct {
 // change the name of the tool. A server that does not answer in time counts as down, and keeps its names.
 const lateTime = time.Second
 
+// lateness ends a listing that has lasted for lateTime, as soon as the tools of one server are enough.
+type lateness struct {
+	enough func(server string, tools []tenon.Tool) bool
+	cancel func()
+
+	mu     sync.Mutex
+	late   bool
+	listed map[string][]tenon.Tool // by server
+}
+
+// begin is called after lateTime.
+func (l *lateness) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late = true
+	for server, tools := range l.listed {
+		if l.enough(server, tools) {
+			l.cancel()
+		}
+	}
+}
+
+// add takes the tools of a server.
+func (l *lateness) add(server string, tools []tenon.Tool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.late && l.enough(server, tools) {
+		l.cancel()
+	}
+	if l.listed == nil {
+		l.listed = map[string][]tenon.Tool{}
+	}
+	l.listed[server] = tools
+}
+
 // listAll asks the named toolsets for their tools, several at a time, and compares these with their pins. enough is
 // described at [Host.listed].
 func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, names []string,
@@ -114,14 +149,18 @@ func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, na
 	answers := make([]listed, len(names))
 	// Starting a process costs CPU: twice the cores at a time is the fastest.
 	limit := make(chan struct{}, 2*runtime.NumCPU())
-	hurried, hurry := context.WithCancel(ctx)
-	defer hurry()
-	var soon sync.Once
+	hurried, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := &lateness{enough: enough, cancel: cancel}
+	if enough != nil {
+		timer := time.AfterFunc(lateTime, late.begin)
+		defer timer.Stop()
+	}
 	var wg sync.WaitGroup
 	for i, name := range names {
 		t, s := sets[name], h.connections()[name]
 		wg.Go(func() {
-			if s != nil && s.Status().State != servers.StateReady { // those that hang do not hold up a ready one
+			if s != nil && s.Status().State != servers.StateReady { // hanging servers do not hold up a ready one
 				limit <- struct{}{}
 				defer func() { <-limit }()
 			}
@@ -133,15 +172,15 @@ func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, na
 			if a.tools, a.err = t.Tools(ctx); a.err == nil {
 				a.held, a.err = h.pins.Check(ctx, name, a.tools)
 			}
-			if enough != nil && a.err == nil && enough(name, a.tools) {
-				soon.Do(func() { time.AfterFunc(lateTime, hurry) })
-			}
 			if s != nil && a.err == nil && len(a.held.Blocked()) > 0 && !h.cfg.Untrusted {
 				// The list may be a kept one, from when the server differed.
 				if now, err := s.Now(ctx); err == nil && !tenon.SameTools(now, a.tools) {
 					a.tools = now
 					a.held, a.err = h.pins.Check(ctx, name, now)
 				}
+			}
+			if enough != nil && a.err == nil {
+				late.add(name, a.tools)
 			}
 		})
 	}

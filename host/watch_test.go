@@ -11,6 +11,7 @@ import (
 
 // TestWatchResource watches a resource, and continues to do so after the connection was lost.
 func TestWatchResource(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run("RP-11_watch_"+protocol, func(t *testing.T) {
 			entries := map[string]servers.Config{

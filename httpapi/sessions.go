@@ -73,8 +73,8 @@ func (c *call) sessions() error {
 	}))
 }
 
-// afterSession makes a list begin after a cursor: ID@NANOSECONDS, the last session of the page before and the time of its
-// last change. So a page follows although that session was used again or deleted. An id alone is accepted, too.
+// afterSession makes a list begin after a cursor: ID@NANOSECONDS, the last session of the page before and the time of
+// its last change. So a page follows although that session was used again or deleted. An id alone is accepted, too.
 func (c *call) afterSession(f *host.SessionFilter, cursor string) error {
 	id, at, ok := strings.Cut(cursor, "@")
 	if nanos, err := strconv.ParseInt(at, 10, 64); ok && err == nil && id != "" {

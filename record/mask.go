@@ -42,8 +42,8 @@ func maskJSON(r *tenon.Redactor, js []byte) []byte {
 	return out
 }
 
-// isNumeric reports whether a byte outside of texts belongs to a number, or to the mask of a part of one. The letters of
-// true, false and null do not matter, because no mask is next to them.
+// isNumeric reports whether a byte outside of texts belongs to a number, or to the mask of a part of one. The letters
+// of true, false and null do not matter, because no mask is next to them.
 func isNumeric(c byte) bool { return c >= '0' && c <= '9' || strings.IndexByte("+-.eE*", c) >= 0 }
 
 // endOfText returns the position after the text that begins at i.

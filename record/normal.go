@@ -111,7 +111,8 @@ func difference(path string, want, got any) (at string, same int, equal bool) {
 		return "", 1, true
 	}
 	if text, ok := want.(string); ok && strings.Contains(text, mask) {
-		return place(path) + ", where the recording has a masked secret (configure the secret that is sent now)", 0, false
+		return place(path) + ", where the recording has a masked secret (configure the secret that is sent now)", 0,
+			false
 	}
 	return place(path), 0, false
 }

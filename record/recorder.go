@@ -296,18 +296,26 @@ func (t *recording) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// readBody reads the body of a request. It returns a copy of the request with the body, because a
+// readBody reads the body of a request, up to maxBody. It returns a copy of the request with the whole body, because a
 // transport must not modify its request.
 func readBody(req *http.Request) (*http.Request, []byte, error) {
 	if req.Body == nil {
 		return req, nil, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(req.Body, maxBody))
-	_ = req.Body.Close() // nothing to report after reading
 	if err != nil {
+		_ = req.Body.Close() // the first error says more
 		return nil, nil, err
 	}
 	sent := req.Clone(req.Context())
+	if len(body) == maxBody { // there may be more, which is not recorded
+		sent.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), req.Body), req.Body}
+		return sent, body, nil
+	}
+	_ = req.Body.Close() // nothing to report after reading
 	sent.Body = io.NopCloser(bytes.NewReader(body))
 	sent.ContentLength = int64(len(body))
 	return sent, body, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/tenonhq/tenon/record"
 )
 
-// TestReplaySecretArguments checks that calls whose arguments contain configured secrets are replayed: the recording has
-// masks in their places, also for numbers, and a replay that has not read the secrets yet reads them for the comparison.
+// TestReplaySecretArguments checks that calls whose arguments contain configured secrets are replayed: the recording
+// has masks in their places, also for numbers, and a replay that has not read the secrets yet reads them.
 func TestReplaySecretArguments(t *testing.T) {
 	const pin = "4711089"
 	secrets := func(r *tenon.Redactor) {

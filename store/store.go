@@ -195,8 +195,8 @@ type SessionFilter struct {
 	UpdatedBefore time.Time // only sessions without a later change or import
 	Ended         bool      // only sessions whose runs have all ended
 	Before        string    // the id of a session: only sessions after it in the list (paging)
-	// BeforeAt is the time of the last change of that session when it was listed. With it, the next page is right even if
-	// the session has changed since, or was deleted. If zero, the session's current time is used.
+	// BeforeAt is the time of the last change of that session when it was listed. With it, the next page is right even
+	// if the session has changed since, or was deleted. If zero, the session's current time is used.
 	BeforeAt time.Time
 	Limit    int // 0 means 100
 }

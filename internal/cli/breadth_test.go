@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,5 +37,48 @@ func TestTableOfWideCharacters(t *testing.T) {
 	want := "ROW   CITY        TOTAL\nRow0  London      4.5\nRow1  日本語の町  4\nRow2\n"
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestNarrowTables checks that rows fit the terminal: long names and many columns are shortened, ids last, and nothing
+// is shortened where it fits.
+func TestNarrowTables(t *testing.T) {
+	id := "run_06h0a7dmf9fgrdjxv13q"
+	for name, tt := range map[string]struct {
+		width int
+		row   []string
+		want  []string // parts of the line
+	}{
+		"it fits":             {100, []string{id, "demo.get_weather", "allow", "some text"}, []string{id + "  demo.get_weather  allow  some text"}},
+		"the last is long":    {60, []string{id, "tool", "allow", strings.Repeat("xxxxxx ", 40)}, []string{id + "  tool  allow  xxxxxx", "…"}},
+		"a long name":         {80, []string{"/s:" + strings.Repeat("name", 2000), "s", "a, b", "what it does"}, []string{"/s:namename", "…  s", "a, b"}},
+		"a long second":       {60, []string{id, strings.Repeat("t", 90), "allow", "text"}, []string{id + "  tttt", "…  allow", "text"}},
+		"many columns":        {80, []string{id, "1.0", "demo.get_weather", "allow", "policy", "result", "1ms", `{"location":"London"}`}, []string{id + "  1.0", "allow", `{"loc`}},
+		"less than all needs": {20, []string{id, "completed", "stop", "just now", "a title"}, []string{"run_06h…"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for kind, table := range map[string]func(*app) func([]string, [][]string) error{
+				"shortened": func(a *app) func([]string, [][]string) error { return a.table },
+				"wrapped":   func(a *app) func([]string, [][]string) error { return a.wrapped },
+			} {
+				var out bytes.Buffer
+				a := newApp(stdio{strings.NewReader(""), &out, &bytes.Buffer{}})
+				a.outTTY, a.outColor, a.columns = true, false, tt.width
+				header := strings.Fields(strings.Repeat("h ", len(tt.row)))
+				if err := table(a)(header, [][]string{slices.Clone(tt.row)}); err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(out.String()) {
+					if n := breadth(strings.TrimSuffix(line, "\n")); n > max(tt.width-1, 8*len(tt.row)+2*(len(tt.row)-1)) {
+						t.Errorf("%s: %d columns: %q", kind, n, line)
+					}
+				}
+				for _, part := range tt.want {
+					if kind == "shortened" && !strings.Contains(out.String(), part) {
+						t.Errorf("%s: no %q in\n%s", kind, part, &out)
+					}
+				}
+			}
+		})
 	}
 }

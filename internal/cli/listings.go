@@ -74,12 +74,12 @@ func (a *app) withOffers(cmd *cobra.Command, s *adhoc, args []string, connect bo
 }
 
 // unlistedHelp is a part of the help of all lists of what servers offer: tools, prompts and resources.
-const unlistedHelp = "A server that cannot be asked is reported on stderr, and the others are listed: the status is 0. If\n" +
-	"that leaves nothing to list, the status is that of the server's error, such as 4. To check all servers,\n" +
-	"use tenon servers test.\n\n"
+const unlistedHelp = "A server that cannot be asked is reported on stderr, and the others are listed with status " +
+	"0. If\nnothing is left to list, the verb fails with the server's error, for example with status 4. To check\n" +
+	"all servers, use tenon servers test.\n\n"
 
-// unlisted reports servers that could not be asked. If nothing is listed because of them, it returns the last problem as
-// an error.
+// unlisted reports servers that could not be asked. If nothing is listed because of them, it returns the last problem
+// as an error.
 func (a *app) unlisted(listed int, problems []host.Problem, s *adhoc) error {
 	if last := len(problems) - 1; listed == 0 && last >= 0 {
 		a.problems(problems[:last])

@@ -77,7 +77,7 @@ func TestLogin(t *testing.T) {
 	if _, errs := tenon(3, "servers", "test", "portal"); !strings.Contains(errs, "tenon servers login portal") {
 		t.Error(errs)
 	}
-	if out, errs := tenon(0, "servers", "login", "portal", "--no-browser"); !strings.Contains(out, "signed in to portal at "+as.Issuer+" (1 tools)") ||
+	if out, errs := tenon(0, "servers", "login", "portal", "--no-browser"); !strings.Contains(out, "signed in to portal at "+as.Issuer+" (1 tool)") ||
 		!strings.Contains(errs, "/authorize?") {
 		t.Error(out, errs)
 	}

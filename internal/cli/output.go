@@ -118,7 +118,16 @@ func printListAs[T any](a *app, list []T, header []string, row func(T) []string,
 
 // table writes rows. On a terminal it aligns them under a header and shortens the last column if the terminal is
 // narrow. Otherwise it separates the cells by tabs and writes no header.
-func (a *app) table(header []string, rows [][]string) error {
+func (a *app) table(header []string, rows [][]string) error { return a.aligned(header, rows, a.fit) }
+
+// values is table for values that a person has to see whole: only the last column is shortened, so rows may be wider
+// than the terminal.
+func (a *app) values(header []string, rows [][]string) error {
+	return a.aligned(header, rows, a.fitLast)
+}
+
+// aligned is table with a function that shortens the cells for a terminal.
+func (a *app) aligned(header []string, rows [][]string, fit func(header []string, rows [][]string)) error {
 	for _, r := range rows {
 		for i, cell := range r {
 			r[i] = safeLine(cell)
@@ -136,7 +145,7 @@ func (a *app) table(header []string, rows [][]string) error {
 		return nil
 	}
 	header = slices.Clone(header)
-	a.fit(header, rows)
+	fit(header, rows)
 	widths := widest(header, rows)
 	line := func(r []string) string {
 		var b strings.Builder
@@ -175,33 +184,49 @@ func widest(header []string, rows [][]string) []int {
 // leastColumn is the least width to which a column is shortened.
 const leastColumn = 8
 
-// fit shortens cells so that a row fits the width of the terminal: first the last column, down to twice leastColumn, then
-// the widest columns. The first column has the names and ids that a person copies, so it is shortened only if it takes
-// more than half of the width, or if nothing else is left to shorten. -o json and a pipe have the whole cells.
+// fit shortens cells so that a row fits the width of the terminal: first the last column, then the widest ones. -o json
+// and a pipe have the whole cells.
 func (a *app) fit(header []string, rows [][]string) {
 	widths, last := widest(header, rows), len(header)-1
 	room := a.width() - 1 - 2*last
 	for _, w := range widths[:last] {
 		room -= w
 	}
-	widths[last] = min(widths[last], max(room, 2*leastColumn))
-	for over := widths[last] - room; over > 0; over-- {
-		i := 0
-		for k := 1; k <= last && widths[0] <= a.width()/2; k++ {
-			if widths[k] > leastColumn && (i == 0 || widths[k] > widths[i]) {
-				i = k
-			}
-		}
-		if widths[i] <= leastColumn {
-			break
-		}
-		widths[i]--
-	}
+	widths[last] = min(widths[last], max(room, leastColumn))
+	narrow(widths, widths[last]-room, a.width()/2)
 	for i, w := range widths {
 		header[i] = shorten(header[i], w)
 		for _, r := range rows {
 			r[i] = shorten(r[i], w)
 		}
+	}
+}
+
+// fitLast shortens the cells of the last column, down to twice leastColumn.
+func (a *app) fitLast(header []string, rows [][]string) {
+	used, last := 0, len(header)-1
+	for _, w := range widest(header, rows)[:last] {
+		used += w + 2
+	}
+	for _, r := range rows {
+		r[last] = shorten(r[last], max(a.width()-used-1, 2*leastColumn))
+	}
+}
+
+// narrow reduces the widths of columns by a sum, always the widest. The first column has the names and ids that a
+// person copies, so it is reduced only while it is wider than most, or if nothing else is left to reduce.
+func narrow(widths []int, by, most int) {
+	for ; by > 0; by-- {
+		i := 0
+		for k := 1; k < len(widths) && widths[0] <= most; k++ {
+			if widths[k] > leastColumn && (i == 0 || widths[k] > widths[i]) {
+				i = k
+			}
+		}
+		if widths[i] <= leastColumn {
+			return
+		}
+		widths[i]--
 	}
 }
 

@@ -71,10 +71,10 @@ func newPolicyExplain(a *app) *cobra.Command {
 				return a.printJSON(map[string]any{"server": t.Server, "remote_name": t.Remote, "name": t.Name,
 					"agent": agent, "values": list, "verdicts": verdicts})
 			}
-			err = printList(a, append(list, verdictRows(verdicts)...), []string{"key", "value", "said in", "at",
+			err = printListAs(a, append(list, verdictRows(verdicts)...), []string{"key", "value", "said in", "at",
 				"layer"}, func(r config.Ruled) []string {
 				return []string{r.Key, r.Value, r.From, r.Origin, r.Layer}
-			})
+			}, a.values)
 			if note := h.Approvals().Rules().Unused(t, agent); err == nil && note != "" {
 				a.hint("%s", note)
 			}

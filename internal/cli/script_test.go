@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "testserver" && filepath.Base(os.Args[0]) != "tenon" {
 		os.Exit(run(context.Background(), os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(waiting{m}, map[string]func(){
 		"tenon": func() {
 			a := newApp(stdio{os.Stdin, os.Stdout, os.Stderr})
 			a.admin.Admin = os.Getenv("SCRIPT_ADMIN") // in tests only: the real program reads no variable
@@ -47,6 +48,19 @@ func TestMain(m *testing.M) {
 		},
 		"npx": npx,
 	})
+}
+
+// waiting runs more tests at the same time than there are cores, because scripts mostly wait for the processes that
+// they start.
+type waiting struct{ m *testing.M }
+
+func (w waiting) Run() int {
+	flag.Parse()
+	cores := strconv.Itoa(runtime.GOMAXPROCS(0))
+	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == cores {
+		_ = f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))) // a number is always valid
+	}
+	return w.m.Run()
 }
 
 // npx appends its arguments, its process id and the name of its working folder to npx.log in that folder.

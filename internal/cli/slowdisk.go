@@ -15,7 +15,7 @@ const (
 	maxStuck  = 8                      // calls that hang at the same time
 )
 
-// slowDisk counts the calls under way, so that those that hang are bounded.
+// slowDisk counts the calls under way, so that their number is bounded.
 type slowDisk struct{ calls atomic.Int32 }
 
 // within calls f, which looks at files, and returns its result. If f does not end within wait, or before ctx ends, ok

@@ -130,8 +130,8 @@ func trustList(v verdict, width int) []string {
 		v.Diff = d
 		lines := trustDiff(v.Diff, width)
 		if len(writes) > 0 {
-			lines = append(lines, wrapHard("  If a command writes "+shownLine(strings.Join(writes, ", "))+" itself, each "+
-				"start ends the trust: have it write to a folder outside of the project.", width)...)
+			lines = append(lines, wrapHard("  If a command writes "+shownLine(strings.Join(writes, ", "))+" itself, "+
+				"each start ends the trust: have it write to a folder outside of the project.", width)...)
 		}
 		return append(lines, texts...)
 	}
@@ -266,7 +266,7 @@ func fileTexts(p trust.Project, names []string) []string {
 	return list
 }
 
-// selfWritten returns those of some files that commands may write themselves.
+// selfWritten returns the files that commands may write themselves.
 func selfWritten(v verdict, names []string) (list []string) {
 	for _, name := range names {
 		if f := v.Project.Files[name]; v.cfg != nil && v.cfg.MayWrite(f.Why, name) {

@@ -210,12 +210,12 @@ func TestTrustDifference(t *testing.T) {
 	h.write("run.sh", "other\n")
 	h.do(os.Remove(".env"))
 	_, _, stderr := runHere(t, "run", "hi")
-	for _, want := range []string{"has changed since you trusted this project", "+ servers.c: call " + h.url, "- servers.b: start sh -c true", "~ run.sh", "~ tenon.yaml", "Files that are gone (1)\n  - .env"} {
+	for _, want := range []string{"has changed since you trusted this project", "+ servers.c: call " + h.url, "- servers.b: start sh -c true", "~ run.sh  (of servers.a)", "~ tenon.yaml", "Files that are gone (1)\n  - .env"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("%q is not in:\n%s", want, stderr)
 		}
 	}
-	for _, old := range []string{"servers.a", "store.path"} {
+	for _, old := range []string{"servers.a:", "store.path"} {
 		if strings.Contains(stderr, old) {
 			t.Errorf("%q did not change:\n%s", old, stderr)
 		}

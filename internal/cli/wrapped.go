@@ -21,6 +21,10 @@ func (a *app) wrapped(header []string, rows [][]string) error {
 	for _, w := range widths[:last] {
 		indent += w + 2
 	}
+	if over := indent - 2 - (a.width() - 1); over > 0 {
+		narrow(widths[:last], over, a.width()/2)
+		indent = a.width()
+	}
 	beside := a.width()-indent-1 >= least
 	if !beside {
 		indent = below
@@ -28,7 +32,7 @@ func (a *app) wrapped(header []string, rows [][]string) error {
 	entry := func(r []string) string {
 		var b strings.Builder
 		for i, cell := range r[:last] {
-			b.WriteString(pad(cell, widths[i]) + "  ")
+			b.WriteString(pad(shorten(cell, widths[i]), widths[i]) + "  ")
 		}
 		text := wrap(r[last], a.width()-indent-1)
 		if beside {
