@@ -25,8 +25,8 @@ type Caller struct {
 	// [Client.Prompt] returns results that are input_required, and [Client.Read] returns them as an [*InputError],
 	// because Ask or the client answers them.
 	Input *tenon.InputAnswer
-	// Check is called with the input schema of a tool before the client's call of it begins. Its error is the answer. It
-	// may be nil; see [ToolRequest.CheckHeaders].
+	// Check is called with the input schema of a tool before the client's call of it begins. Its error is the answer.
+	// It may be nil; see [ToolRequest.CheckHeaders].
 	Check func(schema json.RawMessage) error
 	// Original receives the result of a call with the hidden characters that the server sent, if the journal has codes
 	// in their place. Secrets and the members that rules name are masked. It must not block. It may be nil.
