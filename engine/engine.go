@@ -106,8 +106,8 @@ type Filter struct {
 	Prefix    string // prefix of the id
 	// Resumable selects runs in state working that no process is working on.
 	Resumable bool
-	// Expired selects runs in state input_required of which a wait has expired at this time. It may select others of this
-	// state, too: their waits must be looked at.
+	// Expired selects runs in state input_required of which a wait has expired at this time. It may select others of
+	// this state, too: their waits must be looked at.
 	Expired time.Time
 	Before  string // only runs with a smaller id; for paging, newest first
 	Limit   int    // 0 means 100

@@ -55,8 +55,8 @@ func (d clusterDriver) Tick(ctx context.Context, name string, tick, due time.Tim
 	c = c.WithDefaults()
 	if skipped, err = c.Due(tick, due, d.now()); skipped != "" || err != nil {
 		if err == nil {
-			d.log.Warn("schedule '"+name+"': the run of "+tick.Format(time.RFC3339)+" is not started: "+skipped, "schedule",
-				name)
+			d.log.Warn("schedule '"+name+"': the run of "+tick.Format(time.RFC3339)+" is not started: "+skipped,
+				"schedule", name)
 		}
 		return run, skipped, err
 	}

@@ -94,7 +94,8 @@ func TestClusterTick(t *testing.T) {
 		t.Errorf("the cluster started run %q, and the process %q before", own.ID, s.s.last)
 	}
 	s.want("the process was first", "10:00 working", "11:00 working")
-	if run, skipped := tick("12:00:00", "13:30:00"); run.ID != "" || !strings.Contains(skipped, "catch_up allows 1h0m0s") {
+	run, skipped := tick("12:00:00", "13:30:00")
+	if run.ID != "" || !strings.Contains(skipped, "catch_up allows 1h0m0s") {
 		t.Errorf("a tick that is too late: run %q, %q", run.ID, skipped)
 	}
 	if run, skipped := tick("13:30:07", "13:30:08"); run.ID == "" {

@@ -10,8 +10,8 @@ import (
 
 // Scheduler is a cluster that keeps schedules and starts their runs by itself, such as Temporal.
 type Scheduler interface {
-	// Schedule makes the schedules of the cluster the same as those of a configuration, by name: it adds, changes and
-	// removes. Errors: [ErrUnsupported], unreachable, config, auth_required.
+	// Schedule gives the cluster the schedules of a configuration, by name: it adds, changes and removes. Errors:
+	// [ErrUnsupported], unreachable, config, auth_required.
 	Schedule(ctx context.Context, all map[string]Config) error
 }
 
@@ -26,9 +26,9 @@ type Ticker interface {
 	Tick(ctx context.Context, name string, tick, due time.Time) (run tenon.Run, skipped string, err error)
 }
 
-// Due decides about a tick of a cluster by the rules of this package. Its rules may differ: a time that occurs twice when
-// clocks go back is one tick. due is when the run was to start, which is later than the tick if the previous run had to
-// end first. Due returns the reason why the run is not started, or "".
+// Due decides about a tick of a cluster by the rules of this package. Its rules may differ: a time that occurs twice
+// when clocks go back is one tick. due is when the run was to start, which is later than the tick if the previous run
+// had to end first. Due returns the reason why the run is not started, or "".
 //
 // A time between two minutes is no time of cron: a person has started the schedule by hand.
 func (c Config) Due(tick, due, now time.Time) (skipped string, err error) {

@@ -15,6 +15,7 @@ func TestDue(t *testing.T) {
 		return tick
 	}
 	off := false
+	berlin := Config{Cron: "30 2 * * *", Timezone: "Europe/Berlin"}
 	tick := at("2026-11-24T03:00:00Z")
 	for name, c := range map[string]struct {
 		config    Config
@@ -31,8 +32,8 @@ func TestDue(t *testing.T) {
 		"not enabled":      {Config{Cron: "0 3 * * *", Enabled: &off}, tick, 0, 0, "not enabled"},
 		"the latest":       {Config{Cron: "* * * * *", Overlap: OverlapAllow}, tick, 0, 5 * time.Minute, "a later run"},
 		"the only one":     {Config{Cron: "* * * * *"}, tick, 0, 5 * time.Minute, ""},
-		"clocks go back 1": {Config{Cron: "30 2 * * *", Timezone: "Europe/Berlin"}, at("2026-10-25T00:30:00Z"), 0, 0, ""},
-		"clocks go back 2": {Config{Cron: "30 2 * * *", Timezone: "Europe/Berlin"}, at("2026-10-25T01:30:00Z"), 0, 0, "put back"},
+		"clocks go back 1": {berlin, at("2026-10-25T00:30:00Z"), 0, 0, ""},
+		"clocks go back 2": {berlin, at("2026-10-25T01:30:00Z"), 0, 0, "put back"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := c.config.WithDefaults().Due(c.tick, c.tick.Add(c.due), c.tick.Add(c.late))

@@ -98,8 +98,8 @@ type RunFilter struct {
 	Prefix    string // of the id
 	Before    string // ids below this one
 	Limit     int    // 0 means 100
-	// Expired selects runs of state input_required of which a wait has expired at this time. The store may return others
-	// of this state, too.
+	// Expired selects runs of state input_required of which a wait has expired at this time. The store may return
+	// others of this state, too.
 	Expired time.Time
 	// Unheld selects runs that no process has the lease of. The store may return others, too.
 	Unheld bool
@@ -263,8 +263,8 @@ type LeaseSets interface {
 
 // Fleet is a store that knows how many processes serve it. Not every store is one.
 type Fleet interface {
-	// Size returns the number of processes that renew their leases, as of the last heartbeat of this one. It is at least
-	// 1.
+	// Size returns the number of processes that renew their leases, as of the last heartbeat of this one. It is at
+	// least 1.
 	Size() int
 }
 

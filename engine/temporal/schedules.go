@@ -61,7 +61,8 @@ func (c *Cluster) put(ctx context.Context, sc client.ScheduleClient, id, name st
 	defer stop()
 	o := client.ScheduleOptions{ID: id, Spec: specOf(s), Overlap: overlapOf(s.Overlap), CatchupWindow: s.Lateness(),
 		Action: &client.ScheduleWorkflowAction{ID: id, Workflow: tickName, TaskQueue: c.cfg.TaskQueue,
-			Args: []any{tickInput{Schedule: name, Queue: c.cfg.TaskQueue, Late: s.Lateness(), Heartbeat: c.cfg.Heartbeat}}}}
+			Args: []any{tickInput{Schedule: name, Queue: c.cfg.TaskQueue, Late: s.Lateness(),
+				Heartbeat: c.cfg.Heartbeat}}}}
 	_, err := sc.Create(ctx, o)
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) && !errors.As(err, new(*serviceerror.AlreadyExists)) {
 		return err
@@ -127,8 +128,8 @@ func specOf(s schedule.Config) client.ScheduleSpec {
 	return client.ScheduleSpec{CronExpressions: expressions(s.Cron), TimeZoneName: s.Timezone}
 }
 
-// expressions returns the cron expressions that have the same times in Temporal. If day of month and day of week are both
-// restricted, cron(5) means days that match one of them; Temporal means days that match both, so there are two
+// expressions returns the cron expressions that have the same times in Temporal. If day of month and day of week are
+// both restricted, cron(5) means days that match one of them; Temporal means days that match both, so there are two
 // expressions.
 func expressions(spec string) []string {
 	fields := strings.Fields(spec)

@@ -108,7 +108,8 @@ func TestSchedules_Reconcile(t *testing.T) {
 		config map[string]schedule.Config
 		want   []string
 	}{
-		{map[string]schedule.Config{"daily": {Cron: "0 3 * * *", Question: "?"}, "off": {Cron: "@daily", Enabled: &off}},
+		{map[string]schedule.Config{"daily": {Cron: "0 3 * * *", Question: "?"},
+			"off": {Cron: "@daily", Enabled: &off}},
 			[]string{"create tenon.schedule/q/daily"}},
 		{map[string]schedule.Config{"daily": {Cron: "0 4 * * *", Overlap: "cancel", CatchUp: 2 * time.Hour},
 			"new": {Cron: "@hourly"}},

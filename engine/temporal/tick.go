@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// tickName and followName are stored in histories, so they never change. tickName is the name of a workflow and of
-	// its activity, followName that of a signal to the workflow of a run, and endedName that of its answer.
+	// These names are stored in histories, so they never change. tickName is a workflow and its activity, followName a
+	// signal to the workflow of a run, and endedName its answer.
 	tickName   = "tenon.tick"
 	followName = "follow"
 	endedName  = "ended"
@@ -84,7 +84,8 @@ func tickWorkflow(ctx workflow.Context, in tickInput) error {
 		pause := tickLook
 		err = workflow.SignalExternalWorkflow(work, in.Run, "", followName, workflow.GetInfo(ctx).WorkflowExecution.ID).
 			Get(work, nil)
-		if err != nil { // the workflow of the run has ended, and so has the run, unless somebody terminated the workflow
+		if err != nil {
+			// The workflow of the run has ended, and so has the run, unless somebody terminated the workflow.
 			pause = min(time.Second<<min(looks, 16), tickLook)
 		}
 		timer, stop := workflow.WithCancel(work)
@@ -136,7 +137,8 @@ func (a *activities) tick(ctx context.Context, in tickArgs) (ticked, error) {
 	}
 	a.cluster.cfg.Logger.Warn("schedule '"+in.Schedule+"': the run of "+in.At.UTC().Format(time.RFC3339)+
 		" cannot be started here; Temporal tries again", "schedule", in.Schedule, "error", err)
-	return ticked{}, again("the run cannot be started ("+string(tenon.ErrorCode(err))+"); the log of the worker says why", 0)
+	return ticked{}, again("the run cannot be started ("+string(tenon.ErrorCode(err))+
+		"); the log of the worker says why", 0)
 }
 
 // tell tells the ticks that follow the run that it has ended.

@@ -65,7 +65,8 @@ func ticks(t *testing.T, k *ticker, act func(*testsuite.TestWorkflowEnvironment)
 	env.RegisterWorkflowWithOptions(tickWorkflow, workflow.RegisterOptions{Name: tickName})
 	env.RegisterActivityWithOptions(a.tick, activity.RegisterOptions{Name: tickName})
 	env.RegisterActivityWithOptions(a.cancel, activity.RegisterOptions{Name: cancelName})
-	if err := env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(keyScheduled.ValueSet(tickAt))); err != nil {
+	at := temporal.NewSearchAttributes(keyScheduled.ValueSet(tickAt))
+	if err := env.SetTypedSearchAttributesOnStart(at); err != nil {
 		t.Fatal(err)
 	}
 	env.SetStartTime(tickAt.Add(2 * time.Second))

@@ -13,10 +13,10 @@ type Demands struct {
 	ReplicaBatch, ServerBatch float64
 	// Flush is the time of a flush of the log.
 	Flush float64
-	// Delay is the time that a transaction takes beside CPU time and flush: network, schedulers. DelayStep is what each of
-	// its steps adds.
+	// Delay is the time that a transaction takes beside CPU time and flush: network, schedulers. DelayStep is what
+	// each of its steps adds.
 	Delay, DelayStep float64
-	// Listener is the CPU time of PostgreSQL for a notification of one listening replica, and Heard that of the replica.
+	// Listener and Heard are the CPU time of PostgreSQL and of a listening replica for a notification of this replica.
 	// Each transaction of a replica is followed by a notification, at most one per NotifyEvery.
 	Listener, Heard, NotifyEvery float64
 }
@@ -50,20 +50,20 @@ type Result struct {
 	Cores                        map[string]float64 // PostgreSQL's cores in use, by cause
 }
 
-// Limit returns the name of the resource with the highest utilisation, and the utilisation. A connection is busy while
-// its transaction waits for other resources, so it is the limit only if none of them is used up.
+// Limit returns the name of the resource with the highest utilisation, and the utilisation. A connection is busy
+// while its transaction waits for other resources, and commits share the flushes of a busy log. So these two are the
+// limit only if no CPU is used up.
 func (r Result) Limit() (name string, used float64) {
 	const full = 0.9
-	for _, u := range []struct {
-		name string
-		used float64
-	}{{"CPU of PostgreSQL", r.Server}, {"CPU of the replicas", r.Replica}, {"flushes of the log", r.Log}} {
-		if u.used > used {
-			name, used = u.name, u.used
-		}
+	name, used = "CPU of PostgreSQL", r.Server
+	if r.Replica > used {
+		name, used = "CPU of the replicas", r.Replica
 	}
 	if used < full && r.Writer > used {
-		return "the connection of a replica that appends", r.Writer
+		name, used = "the connection of a replica that appends", r.Writer
+	}
+	if used < full && r.Log > used {
+		name, used = "flushes of the log", r.Log
 	}
 	return name, used
 }
@@ -255,8 +255,8 @@ func (s *simulation) result(before counts, seconds float64) Result {
 	now := s.counts()
 	steps, batches := float64(now.steps-before.steps), float64(now.batches-before.batches)
 	r := Result{Steps: steps / seconds, Server: (now.total - before.total) / seconds / s.fleet.ServerCores,
-		Log: (now.log - before.log) / seconds, Writer: (now.writing - before.writing) / seconds / float64(len(s.replicas)),
-		Cores: map[string]float64{}}
+		Log:    (now.log - before.log) / seconds,
+		Writer: (now.writing - before.writing) / seconds / float64(len(s.replicas)), Cores: map[string]float64{}}
 	if steps > 0 {
 		r.Batch, r.Latency = steps/batches, (now.stored-before.stored)/steps
 	}

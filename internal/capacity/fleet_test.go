@@ -8,7 +8,8 @@ import (
 
 // TestSimulateAlone: a run that is alone waits for nothing, so the time of a step is the sum of its parts.
 func TestSimulateAlone(t *testing.T) {
-	d := Demands{ReplicaStep: 1e-3, ServerStep: 2e-3, ReplicaBatch: 0.5e-3, ServerBatch: 1e-3, Flush: 3e-3, Delay: 0.5e-3}
+	d := Demands{ReplicaStep: 1e-3, ServerStep: 2e-3, ReplicaBatch: 0.5e-3, ServerBatch: 1e-3, Flush: 3e-3,
+		Delay: 0.5e-3}
 	r := Simulate(Fleet{Replicas: 1, ReplicaCores: 1, ServerCores: 1, Working: 1}, d, 80, 1)
 	near(t, "steps a second", r.Steps, 1/8e-3, 0.001)
 	near(t, "latency", r.Latency, 8e-3, 0.001)
@@ -41,11 +42,13 @@ func TestSimulateLimits(t *testing.T) {
 	}
 }
 
-// TestSimulateDuties: with long pauses, steps a second are runs divided by the pause, and duties take their part of CPU.
+// TestSimulateDuties: with long pauses, steps a second are runs divided by the pause, and duties take their part of
+// CPU.
 func TestSimulateDuties(t *testing.T) {
 	d := Demands{ReplicaStep: 1e-5, ServerStep: 1e-5, ServerBatch: 1e-5, Flush: 1e-5, Listener: 1e-6}
 	f := Fleet{Replicas: 10, ReplicaCores: 1, ServerCores: 4, Working: 100, Think: 2,
-		Duties: []Duty{{Name: "search", Every: 0.5, Server: 2e-3, Replica: 1e-3}, {Name: "beat", Every: 5, Server: 1e-3}}}
+		Duties: []Duty{{Name: "search", Every: 0.5, Server: 2e-3, Replica: 1e-3},
+			{Name: "beat", Every: 5, Server: 1e-3}}}
 	r := Simulate(f, d, 40, 1)
 	near(t, "steps a second", r.Steps, 1000/2.0, 0.03)
 	near(t, "cores of searches", r.Cores["search"], 10*2e-3/0.5, 0.03)
@@ -67,7 +70,8 @@ func TestSimulateDuties(t *testing.T) {
 
 func TestSimulateSame(t *testing.T) {
 	f := Fleet{Replicas: 3, ServerCores: 2, Working: 20, Think: 0.01, Duties: []Duty{{"look", 0.1, 1e-3, 1e-3}}}
-	d := Demands{ReplicaStep: 1e-4, ServerStep: 1e-4, ReplicaBatch: 1e-4, ServerBatch: 1e-3, Flush: 2e-3, Listener: 1e-5}
+	d := Demands{ReplicaStep: 1e-4, ServerStep: 1e-4, ReplicaBatch: 1e-4, ServerBatch: 1e-3, Flush: 2e-3,
+		Listener: 1e-5}
 	if diff := cmp.Diff(Simulate(f, d, 3, 5), Simulate(f, d, 3, 5)); diff != "" {
 		t.Errorf("the same seed gives another result: %s", diff)
 	}

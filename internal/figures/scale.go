@@ -27,8 +27,8 @@ const (
 // measureScale measures one, two and four replicas on this machine, predicts the last two from the first, and simulates
 // a fleet that no machine at hand can hold. Each round is a run of store/postgres.TestScale.
 func measureScale(s *session) error {
-	all, err := databaseRounds(s, "postgres.sh", []string{"go", "test", "-count=1", "-timeout=10m", "-run", "^TestScale$",
-		"./store/postgres"}, "TENON_SCALE=on", "TENON_POSTGRES_FSYNC=on")
+	test := []string{"go", "test", "-count=1", "-timeout=10m", "-run", "^TestScale$", "./store/postgres"}
+	all, err := databaseRounds(s, "postgres.sh", test, "TENON_SCALE=on", "TENON_POSTGRES_FSYNC=on")
 	if err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func measureScale(s *session) error {
 		errs = append(errs, worst)
 	}
 	for _, n := range []int{2, 4} {
-		s.add(fmt.Sprintf("SCALE.%d.predicted", n), replicas(n)+": durable steps by the simulation, which knows only one "+
-			"replica", "1/s", predicted[n])
+		s.add(fmt.Sprintf("SCALE.%d.predicted", n), replicas(n)+": durable steps by the simulation, which knows only "+
+			"one replica", "1/s", predicted[n])
 	}
 	s.add("SCALE.error", "simulation of two and of four replicas against the measured steps: the larger difference",
 		"ratio", errs)
@@ -89,8 +89,8 @@ func scaled(values []float64, by float64) []float64 {
 	return out
 }
 
-// demandsOf computes the demands of the parts of the work from the measured values of one replica. The CPU time per step
-// is a part for the step and a part for its transaction, which the steps of a transaction share.
+// demandsOf computes the demands of the parts of the work from the measured values of one replica. The CPU time per
+// step is a part for the step and a part for its transaction, which the steps of a transaction share.
 func demandsOf(v map[string]float64) capacity.Demands {
 	var d capacity.Demands
 	d.ReplicaStep, d.ReplicaBatch = split(v, "replica")
@@ -99,7 +99,8 @@ func demandsOf(v map[string]float64) capacity.Demands {
 	d.ServerBatch = max(d.ServerBatch-d.Listener, 0)
 	d.Flush = cmp.Or(v["1x1.flush"], v[fmt.Sprintf("1x%d.flush", scaleRuns)])
 	d.Delay = max(1/v["1x1.steps"]-v["1x1.replica"]-v["1x1.server"]-d.Flush, 0)
-	// The rest of the time of a busy replica is in proportion to the steps: goroutines and processes that wait for a core.
+	// The rest of the time of a busy replica is in proportion to the steps: goroutines and processes that wait for a
+	// core.
 	one := capacity.Fleet{Replicas: 1, ServerCores: cores(), Working: scaleRuns}
 	if got := capacity.Simulate(one, d, simulated/4, 1).Steps; got > 0 {
 		d.DelayStep = max(1/v[fmt.Sprintf("1x%d.steps", scaleRuns)]-1/got, 0)
@@ -107,8 +108,8 @@ func demandsOf(v map[string]float64) capacity.Demands {
 	return d
 }
 
-// split fits step + batch / (steps per transaction) to the measured CPU time per step, by least squares. Neither part is
-// negative.
+// split fits step + batch / (steps per transaction) to the measured CPU time per step, by least squares. Neither part
+// is negative.
 func split(v map[string]float64, what string) (step, batch float64) {
 	var n, sx, sy, sxx, sxy float64
 	for _, runs := range []int{1, 16, scaleRuns} {
@@ -132,8 +133,8 @@ func split(v map[string]float64, what string) (step, batch float64) {
 func fleetOf(v map[string]float64) capacity.Fleet {
 	f := capacity.Fleet{Replicas: fleetReplicas, ReplicaCores: fleetReplicaCores, ServerCores: fleetServerCores,
 		Working: fleetWorking / fleetReplicas, Think: fleetThink}
-	// All replicas together search as often as four. A search for expired waits uses an index, so that its cost is one for
-	// all runs that wait; TestScale has 20,000 of them.
+	// All replicas together search as often as four. A search for expired waits uses an index, so that its cost is
+	// one for all runs that wait; TestScale has 20,000 of them.
 	const searches = fleetReplicas / 4
 	for _, d := range []struct {
 		id, name string
@@ -164,7 +165,7 @@ func (s *session) addFleet(v map[string]float64) {
 	one("latency", fleet+"until a step is stored", "ms", r.Latency*1e3)
 	one("server", fleet+"CPU of PostgreSQL in use", "%", r.Server*100)
 	one("replica", fleet+"CPU of a replica with two cores in use", "%", r.Replica*100)
-	one("log", fleet+"time of the log's disk in flushes", "%", r.Log*100)
+	one("log", fleet+"time of the log's disk in flushes, which commits share", "%", r.Log*100)
 	one("writer", fleet+"time of a replica's connection that appends in use", "%", r.Writer*100)
 	for i, cause := range slices.Sorted(maps.Keys(r.Cores)) {
 		one(fmt.Sprint("cores", i+1), fleet+"PostgreSQL's cores in use for "+cause, "", r.Cores[cause])
@@ -172,8 +173,8 @@ func (s *session) addFleet(v map[string]float64) {
 	f.Think = 0
 	most := capacity.Simulate(f, d, simulated/4, 1)
 	first, used := most.Limit()
-	one("most", fmt.Sprintf("the same fleet with models that answer at once: steps, limited by %s (%.0f %% in use)", first,
-		used*100), "1/s", most.Steps)
+	one("most", fmt.Sprintf("the same fleet with models that answer at once: steps, limited by %s (%.0f %% in use)",
+		first, used*100), "1/s", most.Steps)
 }
 
 // cores is the number of cores of this machine.

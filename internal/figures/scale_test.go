@@ -24,7 +24,8 @@ func TestScaleDemands(t *testing.T) {
 	for what, c := range map[string][2]float64{
 		"replica, step": {d.ReplicaStep, 50e-6}, "replica, transaction": {d.ReplicaBatch, 300e-6},
 		"server, step": {d.ServerStep, 80e-6}, "server, transaction": {d.ServerBatch, 890e-6},
-		"flush": {d.Flush, 2e-3}, "delay": {d.Delay, 10e-3 - 350e-6 - 980e-6 - 2e-3}, "delay of a step": {d.DelayStep, 0},
+		"flush": {d.Flush, 2e-3}, "delay": {d.Delay, 10e-3 - 350e-6 - 980e-6 - 2e-3},
+		"delay of a step": {d.DelayStep, 0},
 	} {
 		if math.Abs(c[0]-c[1]) > 1e-9 {
 			t.Errorf("%s: %g, want %g", what, c[0], c[1])
@@ -34,7 +35,7 @@ func TestScaleDemands(t *testing.T) {
 	slow := demandsOf(values)
 	got := capacity.Simulate(capacity.Fleet{Replicas: 1, ServerCores: cores(), Working: scaleRuns}, slow, 5, 1)
 	if math.Abs(got.Steps-500) > 10 {
-		t.Errorf("the replica that was measured makes %.0f steps a second in the simulation, and 500 in truth", got.Steps)
+		t.Errorf("the measured replica makes %.0f steps a second in the simulation, and 500 in truth", got.Steps)
 	}
 	values["1x1.server"] = 1e-6 // a step in a large transaction cannot cost more than one alone
 	if d := demandsOf(values); d.ServerBatch < 0 || d.ServerStep <= 0 {
@@ -57,8 +58,9 @@ func TestScaleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v", demandsOf(v))
+	d := demandsOf(v)
 	for _, n := range []int{1, 2, 4} {
-		r := capacity.Simulate(capacity.Fleet{Replicas: n, ServerCores: cores(), Working: scaleRuns}, demandsOf(v), 5, 1)
+		r := capacity.Simulate(capacity.Fleet{Replicas: n, ServerCores: cores(), Working: scaleRuns}, d, 5, 1)
 		t.Logf("%d: %.0f steps/s, measured %.0f: %+v", n, r.Steps, v[fmt.Sprintf("%dx%d.steps", n, scaleRuns)], r)
 	}
 	f := fleetOf(v)

@@ -246,7 +246,8 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 		c.add("id < ?", f.Before)
 	}
 	if !f.Expired.IsZero() {
-		c.add("state = 'input_required' AND @first_expiry(waiting) COLLATE \"C\" <= ?", f.Expired.UTC().Format(expiryMinute))
+		c.add(`state = 'input_required' AND @first_expiry(waiting) COLLATE "C" <= ?`,
+			f.Expired.UTC().Format(expiryMinute))
 	}
 	if f.Unheld {
 		c.add(`NOT EXISTS (SELECT 1 FROM @leases l JOIN @replicas p ON p.id = l.owner
@@ -267,7 +268,8 @@ const expiryMinute = "2006-01-02T15:04"
 // runsExcept reads the ids of runs first, because reading whole rows takes several times longer.
 func (s *Store) runsExcept(ctx context.Context, c *conditions, f store.RunFilter) ([]tenon.Run, error) {
 	var ids []string
-	err := s.each(ctx, "SELECT id FROM @runs AS runs"+c.String()+" ORDER BY id DESC", c.args, func(rows pgx.Rows) error {
+	query := "SELECT id FROM @runs AS runs" + c.String() + " ORDER BY id DESC"
+	err := s.each(ctx, query, c.args, func(rows pgx.Rows) error {
 		var id string
 		if err := scan(rows, &id); err != nil {
 			return err

@@ -199,7 +199,7 @@ func (s *Store) beat() {
 	}
 }
 
-// heartbeat renews the leases of this store once, and deletes those that it does not know.
+// heartbeat renews the leases of this store once, and deletes its leases that it does not know.
 func (s *Store) heartbeat(ctx context.Context) error {
 	s.mu.Lock()
 	address := s.address

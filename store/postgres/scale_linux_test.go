@@ -32,8 +32,8 @@ const (
 	scaleRuns   = 64              // at work in each replica
 )
 
-// TestScaleReplica is a replica of TestScale, in a separate process. It works on runs until it is killed. It answers each
-// line of its input with the number of its steps so far.
+// TestScaleReplica is a replica of TestScale, in a separate process. It works on runs until it is killed. It answers
+// each line of its input with the number of its steps so far.
 func TestScaleReplica(t *testing.T) {
 	schema, runs, ok := strings.Cut(os.Getenv(envScaleReplica), " ")
 	if !ok {
@@ -160,7 +160,8 @@ func serverTime(t *testing.T, postmaster int) (seconds float64) {
 		if err != nil {
 			continue
 		}
-		if stat := statOf(pid); pid == postmaster || len(stat) > statParent && stat[statParent] == fmt.Sprint(postmaster) {
+		stat := statOf(pid)
+		if pid == postmaster || len(stat) > statParent && stat[statParent] == fmt.Sprint(postmaster) {
 			seconds += processTime(pid)
 		}
 	}
@@ -297,8 +298,8 @@ func (m *scale) duties(t *testing.T) {
 			VALUES ('other', '', clock_timestamp(), clock_timestamp() + interval '1 hour')`,
 		`INSERT INTO @runs (id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop,
 				created, updated, waiting)
-			SELECT 'run_' || i, 's' || i, '', '', '', 0, 'c@1', 'a', 'm', 'a question', CASE WHEN i <= $1::int THEN 'working'
-				ELSE 'input_required' END, '', 1, 1, CASE WHEN i > $1::int THEN convert_to('[{"step":"1","since":' ||
+			SELECT 'run_' || i, 's' || i, '', '', '', 0, 'c@1', 'a', 'm', 'a question',
+				CASE WHEN i <= $1::int THEN 'working' ELSE 'input_required' END, '', 1, 1, CASE WHEN i > $1::int THEN convert_to('[{"step":"1","since":' ||
 				'"2026-01-01T00:00:00Z","expires":"2126-01-01T00:00:00Z","data":{"kind":"approval"}}]', 'UTF8') END
 			FROM generate_series(1, $1::int + $2::int) AS i`,
 		`INSERT INTO @events (run, seq, n, last, events) SELECT n, 1, 1, 1, '\x00' FROM @runs`,

@@ -265,10 +265,10 @@ $$;
 CREATE INDEX runs_expiry ON @runs (@first_expiry(waiting) COLLATE "C") WHERE state = 'input_required';
 `}
 
-// The function first_expiry returns the first time, to the minute, at which a wait of a run expires, so that a search for
-// such runs need not read all runs that wait for a person. It reads the JSON of tenon.Waiting as a text: times are in
-// UTC, and a text in the data of a wait that looks the same is found, too. It never fails, because then the run could not
-// be stored. An index does what a column would do, and covers the rows of programs before.
+// The function first_expiry returns the first time, to the minute, at which a wait of a run expires, so that a search
+// for such runs need not read all runs that wait for a person. It reads the JSON of tenon.Waiting as a text: times
+// are in UTC, and a text in the data of a wait that looks the same is found, too. It never fails, because then the
+// run could not be stored. An index does what a column would do, and covers the rows of programs before.
 
 // readers is the oldest schema version whose programs can use a store with the last schema version.
 const readers = 1
