@@ -44,28 +44,28 @@ func (h *Host) clusterKeepsSchedules(ctx context.Context) bool {
 // Tick implements [schedule.Ticker].
 func (d clusterDriver) Tick(ctx context.Context, name string, tick, due time.Time) (run tenon.Run, skipped string,
 	err error) {
-	c, ok := d.config.Schedules[name]
+	c, ok := d.host.config.Schedules[name]
 	if !ok {
 		return run, "", tenon.Errorf(tenon.CodeNotFound, "the configuration of this process has no schedule '%s'", name)
 	}
 	id := schedule.RunID(name, tick)
-	if run, err = d.store.Run(ctx, id); tenon.ErrorCode(err) != tenon.CodeNotFound {
+	if run, err = d.host.store.Run(ctx, id); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return run, "", err // it was started before, or the store does not answer
 	}
 	c = c.WithDefaults()
-	if skipped, err = c.Due(tick, due, d.now()); skipped != "" || err != nil {
+	if skipped, err = c.Due(tick, due, d.host.now()); skipped != "" || err != nil {
 		if err == nil {
-			d.log.Warn("schedule '"+name+"': the run of "+tick.Format(time.RFC3339)+" is not started: "+skipped,
+			d.host.log.Warn("schedule '"+name+"': the run of "+tick.Format(time.RFC3339)+" is not started: "+skipped,
 				"schedule", name)
 		}
 		return run, skipped, err
 	}
-	start := d.startScheduled(ctx, &scheduled{Config: c, name: name, pending: tick}, id)
-	if run, err = d.store.Run(ctx, id); err != nil {
+	start := d.host.startScheduled(ctx, &scheduled{Config: c, name: name, pending: tick}, id)
+	if run, err = d.host.store.Run(ctx, id); err != nil {
 		return run, "", cmp.Or(start, err)
 	}
 	if start == nil { // otherwise another process was first
-		d.log.Info("schedule '"+name+"' started run "+id, "schedule", name, "run", id, "due", tick.Format(time.RFC3339))
+		d.host.log.Info("schedule '"+name+"' started run "+id, "schedule", name, "run", id, "due", tick.Format(time.RFC3339))
 	}
 	return run, "", nil
 }
