@@ -94,7 +94,7 @@ func (h handle) Update(_ context.Context, o client.ScheduleUpdateOptions) error 
 	return nil
 }
 
-// TestSchedules_Reconcile makes the schedules of a double the same as those of configurations, one after the other.
+// TestSchedules_Reconcile gives the schedules of some configurations to a double, one after the other.
 func TestSchedules_Reconcile(t *testing.T) {
 	c, err := New(Config{TaskQueue: "q"})
 	if err != nil {

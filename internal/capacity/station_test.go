@@ -161,7 +161,7 @@ func TestDisk(t *testing.T) {
 	c := &clock{}
 	d := &disk{clock: c, seconds: 2}
 	var ends []float64
-	for _, at := range []float64{0, 0.5, 1, 2.5, 9} { // the second flush takes those of 0.5 and 1, the third 2.5
+	for _, at := range []float64{0, 0.5, 1, 2.5, 9} { // the second flush takes 0.5 and 1, the third 2.5
 		c.after(at, func() { d.flush(func() { ends = append(ends, c.now) }) })
 	}
 	c.run(100)

@@ -299,7 +299,8 @@ func (m *scale) duties(t *testing.T) {
 		`INSERT INTO @runs (id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop,
 				created, updated, waiting)
 			SELECT 'run_' || i, 's' || i, '', '', '', 0, 'c@1', 'a', 'm', 'a question',
-				CASE WHEN i <= $1::int THEN 'working' ELSE 'input_required' END, '', 1, 1, CASE WHEN i > $1::int THEN convert_to('[{"step":"1","since":' ||
+				CASE WHEN i <= $1::int THEN 'working' ELSE 'input_required' END, '', 1, 1,
+				CASE WHEN i > $1::int THEN convert_to('[{"step":"1","since":' ||
 				'"2026-01-01T00:00:00Z","expires":"2126-01-01T00:00:00Z","data":{"kind":"approval"}}]', 'UTF8') END
 			FROM generate_series(1, $1::int + $2::int) AS i`,
 		`INSERT INTO @events (run, seq, n, last, events) SELECT n, 1, 1, 1, '\x00' FROM @runs`,
