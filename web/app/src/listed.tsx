@@ -29,7 +29,7 @@ export function Choices({ title, words, onWords, query, count, none, children }:
         </div>
         <input type="search" aria-label={`Filter ${title.toLowerCase()}`} placeholder="filter" className={field} value={words} onChange={(e) => onWords(e.target.value)} />
         <p className="px-1 text-xs text-dim" role="status">
-          {query.data ? `${count} ${count === 1 ? title.toLowerCase().replace(/s$/, "") : title.toLowerCase()}` : query.error === undefined && "Asking the servers…"}
+          {query.data ? `${count} ${title.toLowerCase()}` : query.error === undefined && "Asking the servers…"}
           {query.data?.listed && <>, as listed <Ago time={query.data.listed} /></>}
           {query.asked.length > 0 && <>; waiting for {visible(query.asked.join(", "))}</>}
         </p>
