@@ -1,6 +1,7 @@
 package deploycheck
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -62,11 +63,14 @@ func TestREL_dashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d dashboard.Dashboard
-	if err := d.UnmarshalJSONStrict(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Validate(); err != nil {
-		t.Error(err)
+	for name, err := range map[string]error{"decode": d.UnmarshalJSONStrict(text), "validate": d.Validate()} {
+		var list cog.BuildErrors // it may be empty
+		if errors.As(err, &list) && len(list) == 0 {
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	if len(d.Panels) < 10 {
 		t.Errorf("%d panels", len(d.Panels))
