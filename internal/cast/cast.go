@@ -4,8 +4,8 @@
 //	Script ──► Record: bash at a pseudo-terminal ──► Recording ──► Cast: asciicast v2, for players
 //	                                                          └──► SVG: plays in every browser, without JavaScript
 //
-// internal/pictures writes the recordings in docs/pictures/recordings (make pictures), which docs/guide shows. TestRecordings in
-// internal/cli plays the scripts again and compares what appears with the committed files.
+// internal/pictures writes the recordings in docs/pictures/recordings (make pictures), which docs/guide shows.
+// TestRecordings in internal/cli plays the scripts again and compares what appears with the committed files.
 //
 // The sessions are real, their clock is not: a recording consists of screens at which the program had come to rest, and
 // the script says how long each is shown. So a spinner does not appear, a slow machine makes no slow film, and the same
@@ -109,7 +109,8 @@ func Parse(text []byte) (*Recording, error) {
 		return nil, fmt.Errorf("cast: the first line: %w", err)
 	}
 	if h.Version != 2 || h.Width < 1 || h.Width > 500 || h.Height < 1 || h.Height > 500 {
-		return nil, fmt.Errorf("cast: version %d with %d × %d characters is not supported", h.Version, h.Width, h.Height)
+		return nil, fmt.Errorf("cast: version %d with %d × %d characters is not supported",
+			h.Version, h.Width, h.Height)
 	}
 	r := &Recording{Title: h.Title, Columns: h.Width, Rows: h.Height}
 	term := pty.NewTerminal(h.Width, h.Height)

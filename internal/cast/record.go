@@ -62,7 +62,8 @@ func Record(ctx context.Context, s Script, home, programs string) (r *Recording,
 	shell := exec.CommandContext(ctx, "bash", "--noprofile", "--norc", "-i")
 	shell.Dir, shell.WaitDelay = folder, patience
 	shell.Env = []string{"HOME=" + home, "PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"TERM=xterm-256color", "TZ=UTC", "LC_ALL=C.UTF-8", "PS1=\\[\\e[2m\\]$\\[\\e[0m\\] ", "HISTFILE=", "INPUTRC=/dev/null",
+		"TERM=xterm-256color", "TZ=UTC", "LC_ALL=C.UTF-8",
+		"PS1=\\[\\e[2m\\]$\\[\\e[0m\\] ", "HISTFILE=", "INPUTRC=/dev/null",
 		"TENON_NO_PROBE=1", "TENON_KEYRING=off"}
 	pty.Attach(shell, terminal)
 	p := &player{control: control, term: pty.NewTerminal(s.Columns, s.Rows),

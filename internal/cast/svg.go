@@ -84,7 +84,8 @@ func (r *Recording) SVG() []byte {
 
 // writeStyle writes the style sheet. step-end holds each value until the next key frame.
 func (r *Recording) writeStyle(b *bytes.Buffer, spans []span) {
-	fmt.Fprintf(b, "<style>\n.f{visibility:hidden;animation:%gs step-end infinite}\n.end{visibility:visible}\n", r.End.Seconds())
+	fmt.Fprintf(b, "<style>\n.f{visibility:hidden;animation:%gs step-end infinite}\n.end{visibility:visible}\n",
+		r.End.Seconds())
 	b.WriteString("@media (prefers-reduced-motion:reduce){.f{animation:none}}\n")
 	percent := func(frame int) string {
 		return strconv.FormatFloat(100*r.Frames[frame].At.Seconds()/r.End.Seconds(), 'f', 3, 64) + "%"

@@ -10,7 +10,8 @@
 // limits, probes, and enough time to drain. Helm is not used, because its module is larger than tenon; the chart only
 // uses what the renderer of the test has.
 //
-// The rules and the dashboard of docs/operations are loaded by the parsers of Prometheus and into the types of Grafana.
+// The expressions of docs/operations are parsed by Prometheus' parser, and the dashboard is decoded into the types of
+// Grafana.
 //
 // The package is a nested module, so that none of these modules gets into tenon's go.mod. It has tests only.
 package deploycheck

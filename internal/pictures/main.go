@@ -78,10 +78,10 @@ func run(args []string) error {
 	return nil
 }
 
-// varying matches what differs between two pictures of the same commands: ids, durations, and the coordinates of what is
-// behind them in a line.
-var varying = regexp.MustCompile(`<text [^>]*>[█▏▎▍▌▋▊▉░ ]+</text>\n|(run|ses)_[0-9a-z]{20}|\+?(&lt;)?\d+(\.\d+)?(ms|s)\b|` +
-	`(x|textLength)="[0-9.]+"|[█▏▎▍▌▋▊▉░ ]+`)
+// varying matches what differs between two pictures of the same commands: ids, durations with their bars, and the
+// coordinates of what is behind them in a line.
+var varying = regexp.MustCompile(`<text [^>]*>[█▏▎▍▌▋▊▉░ ]+</text>\n|(run|ses)_[0-9a-z]{20}|` +
+	`\+?(&lt;)?\d+(\.\d+)?(ms|s)\b|(x|textLength)="[0-9.]+"|[█▏▎▍▌▋▊▉░ ]+`)
 
 func constant(svg []byte) []byte { return varying.ReplaceAll(svg, nil) }
 
@@ -102,7 +102,8 @@ func play(s cast.Script, programs, folder string) error {
 			r = old
 		}
 	}
-	return errors.Join(os.WriteFile(file, r.Cast(), 0o644), os.WriteFile(filepath.Join(folder, s.Name+".svg"), r.SVG(), 0o644))
+	return errors.Join(os.WriteFile(file, r.Cast(), 0o644),
+		os.WriteFile(filepath.Join(folder, s.Name+".svg"), r.SVG(), 0o644))
 }
 
 // record runs the commands with the tenon in the folder programs, and returns the lines of the terminal.
