@@ -65,7 +65,8 @@ func (d clusterDriver) Tick(ctx context.Context, name string, tick, due time.Tim
 		return run, "", cmp.Or(start, err)
 	}
 	if start == nil { // otherwise another process was first
-		d.host.log.Info("schedule '"+name+"' started run "+id, "schedule", name, "run", id, "due", tick.Format(time.RFC3339))
+		d.host.log.Info("schedule '"+name+"' started run "+id, "schedule", name, "run", id, "due",
+			tick.Format(time.RFC3339))
 	}
 	return run, "", nil
 }
