@@ -51,7 +51,7 @@ func messages(t *testing.T, yield func(place, text string)) {
 			return err
 		case d.IsDir() && slices.Contains(skip, filepath.ToSlash(path)):
 			return filepath.SkipDir
-		case filepath.ToSlash(path) == "../model/quirks.go": // notes about servers of models
+		case filepath.ToSlash(path) == "../model/servers.go": // notes about servers of models
 			return nil
 		case !strings.HasSuffix(path, ".go"), strings.HasSuffix(path, "_test.go"),
 			filepath.Dir(path) == "../httpapi" && (slices.Contains(own, d.Name()) || strings.HasPrefix(d.Name(), "remote")):
