@@ -111,7 +111,15 @@ func (p *player) play(ctx context.Context, s Script) error {
 		return err
 	}
 	if s.Setup != "" {
-		if err := p.send(s.Setup + "; clear\r"); err != nil {
+		// The screen with the commands differs from the empty ones before and after it.
+		const end = "; clear"
+		if err := p.send(s.Setup + end); err != nil {
+			return err
+		}
+		if err := p.await(ctx, func() bool { return p.echoed(end) }, 0); err != nil {
+			return err
+		}
+		if err := p.send("\r"); err != nil {
 			return err
 		}
 		if err := p.await(ctx, func() bool { return p.prompt() && p.line(0) == "$" }, rest); err != nil {

@@ -181,21 +181,28 @@ func widest(header []string, rows [][]string) []int {
 	return widths
 }
 
-// leastColumn is the least width to which a column is shortened.
+// leastColumn is the least width to which a column is shortened. A column is not shortened below the width of its name.
 const leastColumn = 8
+
+func leastWidths(header []string) []int {
+	least := make([]int, len(header))
+	for i, h := range header {
+		least[i] = max(breadth(h), leastColumn)
+	}
+	return least
+}
 
 // fit shortens cells so that a row fits the width of the terminal: first the last column, then the widest ones. -o json
 // and a pipe have the whole cells.
 func (a *app) fit(header []string, rows [][]string) {
-	widths, last := widest(header, rows), len(header)-1
+	widths, least, last := widest(header, rows), leastWidths(header), len(header)-1
 	room := a.width() - 1 - 2*last
 	for _, w := range widths[:last] {
 		room -= w
 	}
-	widths[last] = min(widths[last], max(room, leastColumn))
-	narrow(widths, widths[last]-room, a.width()/2)
+	widths[last] = min(widths[last], max(room, least[last]))
+	narrow(widths, least, widths[last]-room, a.width()/2)
 	for i, w := range widths {
-		header[i] = shorten(header[i], w)
 		for _, r := range rows {
 			r[i] = shorten(r[i], w)
 		}
@@ -213,17 +220,17 @@ func (a *app) fitLast(header []string, rows [][]string) {
 	}
 }
 
-// narrow reduces the widths of columns by a sum, always the widest. The first column has the names and ids that a
+// narrow reduces the widths of columns by a sum, always the widest, down to the least widths. The first column has the names and ids that a
 // person copies, so it is reduced only while it is wider than most, or if nothing else is left to reduce.
-func narrow(widths []int, by, most int) {
+func narrow(widths, least []int, by, most int) {
 	for ; by > 0; by-- {
 		i := 0
 		for k := 1; k < len(widths) && widths[0] <= most; k++ {
-			if widths[k] > leastColumn && (i == 0 || widths[k] > widths[i]) {
+			if widths[k] > least[k] && (i == 0 || widths[k] > widths[i]) {
 				i = k
 			}
 		}
-		if widths[i] <= leastColumn {
+		if widths[i] <= least[i] {
 			return
 		}
 		widths[i]--

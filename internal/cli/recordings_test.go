@@ -10,7 +10,8 @@ import (
 	"github.com/tenonhq/tenon/internal/cast"
 )
 
-// TestRecordings plays the sessions of docs/pictures/recordings again, and compares what appears with the committed recordings.
+// TestRecordings plays the sessions of docs/pictures/recordings again, and compares what appears with the committed
+// recordings.
 func TestRecordings(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("package pty opens terminals on Linux only")

@@ -22,7 +22,7 @@ func (a *app) wrapped(header []string, rows [][]string) error {
 		indent += w + 2
 	}
 	if over := indent - 2 - (a.width() - 1); over > 0 {
-		narrow(widths[:last], over, a.width()/2)
+		narrow(widths[:last], leastWidths(header), over, a.width()/2)
 		indent = a.width()
 	}
 	beside := a.width()-indent-1 >= least
