@@ -284,9 +284,11 @@ func (f *following) wait(ctx context.Context) error {
 	defer look.Stop()
 	message := f.advice()
 	f.progress(0, 0, message)
+	var store changes
+	defer store.end()
 	for {
 		h := f.g.current()
-		changed := h.Service().Storage().State().Changed(ctx)
+		changed := store.next(ctx, h.Service().Storage().State())
 		row, err := h.Runs().Get(ctx, f.run)
 		if err != nil && ctx.Err() == nil && h == f.g.current() {
 			return err

@@ -23,6 +23,9 @@ import (
 const (
 	// taskPoll is the interval at which clients are advised to poll, in milliseconds.
 	taskPoll = 1000
+	// maxTasksWatched bounds the tasks that the clients of one principal at one endpoint watch at the same time. Clients
+	// poll the others.
+	maxTasksWatched = 256
 	// codeNoCapability refuses a method of an extension that the client did not declare (2026-07-28).
 	codeNoCapability = -32021
 )
@@ -152,13 +155,20 @@ func (d *door) watchTask(ctx context.Context, id string, changed func(json.RawMe
 	if _, _, err := d.task(ctx, d.g.current(), id); err != nil {
 		return nil, err
 	}
+	if n := d.watching.Add(1); n > maxTasksWatched {
+		d.watching.Add(-1)
+		return nil, tenon.Errorf(tenon.CodeLimit, "%d subscriptions to tasks are the limit; poll with tasks/get",
+			maxTasksWatched)
+	}
 	if !d.g.enter() {
+		d.watching.Add(-1)
 		return nil, errClosing
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		defer d.watching.Add(-1)
 		defer d.g.calls.Done()
 		d.announce(ctx, id, changed)
 	}()
@@ -168,27 +178,35 @@ func (d *door) watchTask(ctx context.Context, id string, changed func(json.RawMe
 	}, nil
 }
 
-// announce calls changed for each change of a task, until the task, the gateway or ctx ends.
+// announce calls changed for each change of a task, until the task, the gateway or ctx ends. It looks again after an
+// error, which may pass.
 func (d *door) announce(ctx context.Context, id string, changed func(json.RawMessage)) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	var store changes
+	defer store.end()
 	var last tenon.RunState
 	for {
 		h := d.g.current()
-		next := h.Service().Storage().State().Changed(ctx)
+		next := store.next(ctx, h.Service().Storage().State())
 		row, call, err := d.task(ctx, h, id)
-		if err == nil && row.State != last {
-			if last != "" || row.State.Ended() { // otherwise the client knows that the task is under way
-				now, err := d.taskNow(ctx, h, row, call)
-				if err != nil {
-					return // the task is asked for, which gives the error
-				}
-				changed(h.Service().Callers().Mask(without(now, "resultType")))
-			}
+		switch {
+		case err != nil || row.State == last:
+		case last == "" && !row.State.Ended(): // the client knows that the task is under way
 			last = row.State
-		}
-		if err == nil && row.State.Ended() {
-			return
+		default:
+			now, err := d.taskNow(ctx, h, row, call)
+			if err != nil {
+				break
+			}
+			changed(h.Service().Callers().Mask(without(now, "resultType")))
+			last = row.State
+			if rawjson.String(rawjson.Field(now, "status")) != "working" {
+				return
+			}
+			if row.State.Ended() { // it was resumed in between
+				last = tenon.RunWorking
+			}
 		}
 		select {
 		case <-next:
