@@ -94,7 +94,9 @@ func (d *door) shown(raw json.RawMessage) json.RawMessage {
 }
 
 // shownText is shown for a text.
-func (d *door) shownText(s string) string { return rawjson.String(d.shown(rawjson.AppendString(nil, s))) }
+func (d *door) shownText(s string) string {
+	return rawjson.String(d.shown(rawjson.AppendString(nil, s)))
+}
 
 // shownAsk returns a function that sends a question of a server to a legacy client as [door.shown].
 func (d *door) shownAsk(r *mcp.ToolRequest) mcp.AskFunc {

@@ -226,7 +226,9 @@ func (p *parked) done(key, run string) bool {
 }
 
 // fetched records in the store that the result was delivered. If this fails, an equal call gets the result again. That
-// is better than to make the call twice.
+// is better than to make the call twice. A result counts as delivered when it is written to the client's connection,
+// also as an announcement of a task. If that connection is broken, the next equal call is a new one, but
+// tasks/get still gives the result.
 func (f *following) fetched(ctx context.Context) {
 	h := f.g.current()
 	if err := h.Service().Storage().State().Parked().Fetched(ctx, f.key, f.run); err != nil {
