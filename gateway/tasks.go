@@ -185,27 +185,17 @@ func (d *door) announce(ctx context.Context, id string, changed func(json.RawMes
 	defer look.Stop()
 	var store changes
 	defer store.end()
-	var last tenon.RunState
+	var told announced
 	for {
 		h := d.g.current()
 		next := store.next(ctx, h.Service().Storage().State())
-		row, call, err := d.task(ctx, h, id)
-		switch {
-		case err != nil || row.State == last:
-		case last == "" && !row.State.Ended(): // the client knows that the task is under way
-			last = row.State
-		default:
-			now, err := d.taskNow(ctx, h, row, call)
-			if err != nil {
-				break
+		if row, call, err := d.task(ctx, h, id); err == nil {
+			task, done := told.step(row.State, func() (json.RawMessage, error) { return d.taskNow(ctx, h, row, call) })
+			if task != nil {
+				changed(h.Service().Callers().Mask(task))
 			}
-			changed(h.Service().Callers().Mask(without(now, "resultType")))
-			last = row.State
-			if rawjson.String(rawjson.Field(now, "status")) != "working" {
+			if done {
 				return
-			}
-			if row.State.Ended() { // it was resumed in between
-				last = tenon.RunWorking
 			}
 		}
 		select {
@@ -217,4 +207,27 @@ func (d *door) announce(ctx context.Context, id string, changed func(json.RawMes
 			return
 		}
 	}
+}
+
+// announced is what the client of a subscription knows about a task. The zero value: that it is under way.
+type announced struct{ state tenon.RunState }
+
+// step returns what to announce about a task whose run has a state, or nil. now answers tasks/get; after an error, which
+// may pass, it is tried again in the next step. done reports that the task has ended.
+func (a *announced) step(state tenon.RunState, now func() (json.RawMessage, error)) (task json.RawMessage, done bool) {
+	first := a.state == "" && !state.Ended()
+	if first || state == a.state {
+		a.state = state
+		return nil, false
+	}
+	task, err := now()
+	if err != nil {
+		return nil, false
+	}
+	a.state = state
+	done = rawjson.String(rawjson.Field(task, "status")) != "working"
+	if state.Ended() && !done { // it was resumed in between
+		a.state = tenon.RunWorking
+	}
+	return without(task, "resultType"), done
 }
