@@ -23,8 +23,8 @@ import (
 const (
 	// taskPoll is the interval at which clients are advised to poll, in milliseconds.
 	taskPoll = 1000
-	// maxTasksWatched bounds the tasks that the clients of one principal at one endpoint watch at the same time. Clients
-	// poll the others.
+	// maxTasksWatched bounds the tasks that the clients of one principal watch at one endpoint at the same time. They
+	// poll others.
 	maxTasksWatched = 256
 	// codeNoCapability refuses a method of an extension that the client did not declare (2026-07-28).
 	codeNoCapability = -32021
@@ -212,8 +212,8 @@ func (d *door) announce(ctx context.Context, id string, changed func(json.RawMes
 // announced is what the client of a subscription knows about a task. The zero value: that it is under way.
 type announced struct{ state tenon.RunState }
 
-// step returns what to announce about a task whose run has a state, or nil. now answers tasks/get; after an error, which
-// may pass, it is tried again in the next step. done reports that the task has ended.
+// step returns what to announce about a task whose run has a state, or nil. now answers tasks/get. After an error,
+// which may pass, the next step tries it again. done reports that the task has ended.
 func (a *announced) step(state tenon.RunState, now func() (json.RawMessage, error)) (task json.RawMessage, done bool) {
 	first := a.state == "" && !state.Ended()
 	if first || state == a.state {

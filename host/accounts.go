@@ -67,9 +67,9 @@ func SignInNeeded(ctx context.Context, h *Host, run string) string {
 	}, func(server string) bool { return h.signsIn(row.Owner(), server) })
 }
 
-// signInNeeded returns the server of a call that failed without a sign-in, in a run or in one that it began. It looks at
-// the runs in the order of their beginning, and at those of the first level first. wants reports whether the principal
-// has to sign in to a server for itself.
+// signInNeeded returns the server of a call that failed without a sign-in, in a run or in one that it began. The runs
+// that it began are searched before the ones that those began. wants reports whether the principal has to sign in to a
+// server for itself.
 func signInNeeded(run string, events func(run string) ([]tenon.Event, error), wants func(server string) bool) string {
 	runs := []string{run}
 	for read := 0; read < len(runs); read++ {

@@ -14,8 +14,7 @@ const (
 	// maxSent and maxSentBytes bound the sent notifications that a session keeps for clients that resume. There may be
 	// 10,000 sessions.
 	maxSent, maxSentBytes = 64, 32 << 10
-	// maxStreams bounds the streams of notifications of one session. When there is another one, the oldest of the others
-	// ends.
+	// maxStreams bounds the streams of notifications of one session. A further one ends the oldest of the others.
 	maxStreams = 16
 )
 
