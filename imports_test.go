@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"internal/sse":         {},
 	"jsonrpc":              {"internal/rawjson"},
 	"transport":            {"jsonrpc", "internal/sse"},
-	"mcp":                  {"internal/rawjson", "internal/spread", "jsonrpc", "transport", "internal/patience"},
+	"mcp":                  {"internal/lazyregexp", "internal/rawjson", "internal/spread", "jsonrpc", "transport", "internal/patience"},
 	"catalog":              {"policy", "internal/jsonschema", "internal/rawjson", "internal/spread"},
 	"table":                {"internal/rawjson", "internal/wholefile", "internal/safezip"},
 	"workflow":             {"policy", "agent", "catalog", "internal/safezip", "internal/lazyregexp"}, // a call's life, and the request of a step

@@ -17,6 +17,8 @@ import (
 const (
 	// maxAsking bounds the prompts and resources for which a legacy server waits for the answer of a modern client.
 	maxAsking = 256
+	// maxAskingEach bounds them for one principal, so that no principal can use up the questions of the others.
+	maxAskingEach = 32
 	// askingTime is the limit of such a wait.
 	askingTime = 10 * time.Minute
 	// maxOfferRounds bounds how often a legacy client is asked for one prompt or resource of a modern server.
@@ -76,14 +78,34 @@ func (d *door) askOffer(ctx context.Context, q offerRequest) (json.RawMessage, e
 	}
 	caller := d.caller(r)
 	if !r.Modern {
-		caller.Ask = r.Ask
-		return q.rounds(mcp.WithCaller(ctx, caller), r)
+		caller.Ask = d.shownAsk(r)
+		return q.rounds(mcp.WithCaller(ctx, caller))
 	}
 	if strings.HasPrefix(r.State, askingPrefix) {
 		return d.continueOffer(ctx, r, q)
 	}
 	caller.Input = &tenon.InputAnswer{Responses: serverResponses(r), State: r.State}
 	return d.beginOffer(ctx, caller, q)
+}
+
+// shown returns JSON of a server as clients may see it: without secrets and hidden characters.
+func (d *door) shown(raw json.RawMessage) json.RawMessage {
+	return d.g.current().Service().Callers().Mask(tenon.VisibleJSON(raw))
+}
+
+// shownText is shown for a text.
+func (d *door) shownText(s string) string {
+	return rawjson.String(d.shown(rawjson.AppendString(nil, s)))
+}
+
+// shownAsk returns a function that sends a question of a server to a legacy client as [door.shown].
+func (d *door) shownAsk(r *mcp.ToolRequest) mcp.AskFunc {
+	return func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		if len(params) > 0 {
+			params = d.shown(params)
+		}
+		return r.Ask(ctx, method, params)
+	}
 }
 
 // serverResponses returns the answers of a modern client to the questions of a server, without the one about a sign-in,
@@ -96,9 +118,9 @@ func serverResponses(r *mcp.ToolRequest) json.RawMessage {
 	return nil
 }
 
-// rounds sends the request of a legacy client. If a modern server needs input, its questions are sent to the client as
-// requests.
-func (q *offerRequest) rounds(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, error) {
+// rounds sends the request of the legacy client of ctx. If a modern server needs input, its questions are sent to the
+// client as requests.
+func (q *offerRequest) rounds(ctx context.Context) (json.RawMessage, error) {
 	caller := mcp.CallerOf(ctx)
 	for range maxOfferRounds {
 		raw, err := q.send(ctx)
@@ -110,7 +132,7 @@ func (q *offerRequest) rounds(ctx context.Context, r *mcp.ToolRequest) (json.Raw
 		}
 		out := []byte{'{'}
 		for key, ask := range rawjson.Members(rawjson.Field(raw, "inputRequests")) {
-			answer, err := r.Ask(ctx, rawjson.String(rawjson.Field(ask, "method")), rawjson.Field(ask, "params"))
+			answer, err := caller.Ask(ctx, rawjson.String(rawjson.Field(ask, "method")), rawjson.Field(ask, "params"))
 			if err != nil {
 				return nil, err
 			}
@@ -195,6 +217,11 @@ func (a *asking) wait(ctx context.Context, p *askedOffer) (json.RawMessage, erro
 			return nil, tenon.Errorf(tenon.CodeLimit, "%d servers wait for answers about prompts and resources; "+
 				"that is the limit", maxAsking)
 		}
+		if who := p.door.key.who; a.of(who) >= maxAskingEach {
+			p.cancel()
+			return nil, tenon.Errorf(tenon.CodeLimit, "%d servers wait for answers of '%s' about prompts and "+
+				"resources; that is the limit. Answer or cancel one of these requests first", maxAskingEach, who)
+		}
 		if a.open == nil {
 			a.open = map[string]*openAsk{}
 		}
@@ -202,6 +229,16 @@ func (a *asking) wait(ctx context.Context, p *askedOffer) (json.RawMessage, erro
 		context.AfterFunc(p.ctx, func() { a.take(state) })
 		return q.needs(state), nil
 	}
+}
+
+// of counts the questions that wait for a principal. The caller holds the lock.
+func (a *asking) of(who tenon.Principal) (n int) {
+	for _, open := range a.open {
+		if open.p.door.key.who == who {
+			n++
+		}
+	}
+	return n
 }
 
 // openAsk is a question that was sent to a client and is not answered yet.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -134,5 +135,39 @@ func TestGW_20_CompletionAsks(t *testing.T) {
 		case clientEra == "modern" && err == nil:
 			t.Errorf("%s: %+v", clientEra, found)
 		}
+	}
+}
+
+// TestGW_18_QuestionsOfOnePrincipal checks that a principal with many unanswered questions gets no further one, and
+// that other principals still do.
+func TestGW_18_QuestionsOfOnePrincipal(t *testing.T) {
+	servers := "servers:\n" // several, since each of them may ask 16 questions at a time
+	for n := range 3 {
+		cfg := upstreams["legacy"]
+		cfg.Offers = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			if method == "resources/list" {
+				return json.RawMessage(fmt.Sprintf(`{"resources":[{"uri":"test://note%d","name":"note"}]}`, n)), nil
+			}
+			return curiousResource(1)(ctx, method, params)
+		}
+		servers += fmt.Sprintf("  up%d: {url: '%s', %s}\n", n, serveUpstream(t, cfg).url, asksClients)
+	}
+	w := open(t, servers, gateway.Config{})
+	ask := func(c *mcp.Client, n int) error {
+		_, err := c.Read(mcp.WithCaller(t.Context(), &mcp.Caller{}), fmt.Sprintf("test://note%d", n%3))
+		return err
+	}
+	anna := w.client(t, mcp.Modern, annaToken, declares)
+	var in *mcp.InputError
+	for n := range 32 {
+		if err := ask(anna, n); !errors.As(err, &in) {
+			t.Fatalf("question %d: %v", n+1, err)
+		}
+	}
+	if err := ask(anna, 0); err == nil || errors.As(err, &in) || !strings.Contains(err.Error(), "32 servers wait for answers of 'anna'") {
+		t.Errorf("one question too many: %v", err)
+	}
+	if err := ask(w.client(t, mcp.Modern, bertToken, declares), 2); !errors.As(err, &in) {
+		t.Errorf("another principal: %v", err)
 	}
 }

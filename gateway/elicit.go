@@ -144,8 +144,10 @@ func (f *following) part(a *host.Approval, endpoint config.Endpoint, taken map[s
 		if name := rawjson.String(rawjson.Field(rawjson.Field(params, "_meta"), keyMember)); a.Live && name != "" {
 			r.key = name
 		}
+		r.body = f.shown(r.body)
+		r.key = f.shownText(r.key)
 		for n := 2; taken[r.key]; n++ {
-			r.key = r.own + strconv.Itoa(n)
+			r.key = f.shownText(r.own) + strconv.Itoa(n)
 		}
 		taken[r.key] = true
 	}

@@ -52,3 +52,13 @@ func KeepLists(n int) (kept int, first, last bool) {
 	}
 	return l.listed, l.kept[key(0)] != nil, l.kept[key(n-1)] != nil
 }
+
+// MaxTasksWatched is the largest number of tasks that the clients of a door watch.
+const MaxTasksWatched = maxTasksWatched
+
+// WatchTasks adds n to the tasks that the clients of a principal watch, and returns their number.
+func WatchTasks(g *Gateway, who tenon.Principal, n int32) int32 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.doors[doorKey{who: who}].watching.Add(n)
+}

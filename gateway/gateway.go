@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -79,7 +80,8 @@ type door struct {
 	used   time.Time // under the gateway's lock
 	users  int       // requests and streams under way; under the gateway's lock
 
-	recovered sync.Once // for the calls that waited when an earlier process ended
+	recovered sync.Once    // for the calls that waited when an earlier process ended
+	watching  atomic.Int32 // tasks that clients watch
 
 	mu    sync.Mutex
 	seen  map[string]string // digests of the lists that clients last got, by list

@@ -329,7 +329,7 @@ func (d *door) complete(ctx context.Context, h *host.Host, params []byte) (json.
 	}
 	if r := mcp.RequestOf(ctx); r != nil && !r.Modern { // a modern client cannot be asked for a completion (MRTR)
 		caller := d.caller(r)
-		caller.Ask = r.Ask
+		caller.Ask = d.shownAsk(r)
 		ctx = mcp.WithCaller(ctx, caller)
 	}
 	found, err := s.Complete(ctx, q)

@@ -226,7 +226,9 @@ func (p *parked) done(key, run string) bool {
 }
 
 // fetched records in the store that the result was delivered. If this fails, an equal call gets the result again. That
-// is better than to make the call twice.
+// is better than to make the call twice. A result counts as delivered when it is written to the client's connection,
+// also as an announcement of a task. If that connection is broken, the next equal call is a new one, but
+// tasks/get still gives the result.
 func (f *following) fetched(ctx context.Context) {
 	h := f.g.current()
 	if err := h.Service().Storage().State().Parked().Fetched(ctx, f.key, f.run); err != nil {
@@ -284,9 +286,11 @@ func (f *following) wait(ctx context.Context) error {
 	defer look.Stop()
 	message := f.advice()
 	f.progress(0, 0, message)
+	var store changes
+	defer store.end()
 	for {
 		h := f.g.current()
-		changed := h.Service().Storage().State().Changed(ctx)
+		changed := store.next(ctx, h.Service().Storage().State())
 		row, err := h.Runs().Get(ctx, f.run)
 		if err != nil && ctx.Err() == nil && h == f.g.current() {
 			return err

@@ -23,6 +23,9 @@ import (
 const (
 	// taskPoll is the interval at which clients are advised to poll, in milliseconds.
 	taskPoll = 1000
+	// maxTasksWatched bounds the tasks that the clients of one principal watch at one endpoint at the same time. They
+	// poll others.
+	maxTasksWatched = 256
 	// codeNoCapability refuses a method of an extension that the client did not declare (2026-07-28).
 	codeNoCapability = -32021
 )
@@ -152,13 +155,20 @@ func (d *door) watchTask(ctx context.Context, id string, changed func(json.RawMe
 	if _, _, err := d.task(ctx, d.g.current(), id); err != nil {
 		return nil, err
 	}
+	if n := d.watching.Add(1); n > maxTasksWatched {
+		d.watching.Add(-1)
+		return nil, tenon.Errorf(tenon.CodeLimit, "%d subscriptions to tasks are the limit; poll with tasks/get",
+			maxTasksWatched)
+	}
 	if !d.g.enter() {
+		d.watching.Add(-1)
 		return nil, errClosing
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		defer d.watching.Add(-1)
 		defer d.g.calls.Done()
 		d.announce(ctx, id, changed)
 	}()
@@ -168,27 +178,25 @@ func (d *door) watchTask(ctx context.Context, id string, changed func(json.RawMe
 	}, nil
 }
 
-// announce calls changed for each change of a task, until the task, the gateway or ctx ends.
+// announce calls changed for each change of a task, until the task, the gateway or ctx ends. It looks again after an
+// error, which may pass.
 func (d *door) announce(ctx context.Context, id string, changed func(json.RawMessage)) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	var last tenon.RunState
+	var store changes
+	defer store.end()
+	var told announced
 	for {
 		h := d.g.current()
-		next := h.Service().Storage().State().Changed(ctx)
-		row, call, err := d.task(ctx, h, id)
-		if err == nil && row.State != last {
-			if last != "" || row.State.Ended() { // otherwise the client knows that the task is under way
-				now, err := d.taskNow(ctx, h, row, call)
-				if err != nil {
-					return // the task is asked for, which gives the error
-				}
-				changed(h.Service().Callers().Mask(without(now, "resultType")))
+		next := store.next(ctx, h.Service().Storage().State())
+		if row, call, err := d.task(ctx, h, id); err == nil {
+			task, done := told.step(row.State, func() (json.RawMessage, error) { return d.taskNow(ctx, h, row, call) })
+			if task != nil {
+				changed(h.Service().Callers().Mask(task))
 			}
-			last = row.State
-		}
-		if err == nil && row.State.Ended() {
-			return
+			if done {
+				return
+			}
 		}
 		select {
 		case <-next:
@@ -199,4 +207,27 @@ func (d *door) announce(ctx context.Context, id string, changed func(json.RawMes
 			return
 		}
 	}
+}
+
+// announced is what the client of a subscription knows about a task. The zero value: that it is under way.
+type announced struct{ state tenon.RunState }
+
+// step returns what to announce about a task whose run has a state, or nil. now answers tasks/get. After an error,
+// which may pass, the next step tries it again. done reports that the task has ended.
+func (a *announced) step(state tenon.RunState, now func() (json.RawMessage, error)) (task json.RawMessage, done bool) {
+	first := a.state == "" && !state.Ended()
+	if first || state == a.state {
+		a.state = state
+		return nil, false
+	}
+	task, err := now()
+	if err != nil {
+		return nil, false
+	}
+	a.state = state
+	done = rawjson.String(rawjson.Field(task, "status")) != "working"
+	if state.Ended() && !done { // it was resumed in between
+		a.state = tenon.RunWorking
+	}
+	return without(task, "resultType"), done
 }

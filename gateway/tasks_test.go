@@ -215,3 +215,29 @@ func TestGW_21_TasksAreAnnounced(t *testing.T) {
 		t.Error("an equal call after the result is the same task")
 	}
 }
+
+// TestGW_21_TasksWatchedAreBounded checks that a principal whose clients watch very many tasks cannot subscribe to
+// another one, and that the tasks are no longer counted when the subscriptions end.
+func TestGW_21_TasksWatchedAreBounded(t *testing.T) {
+	w := open(t, upstreamConfig(serveUpstream(t, mcp.ServerConfig{}), ""), gateway.Config{})
+	r, failure := w.modern(t, annaToken, tasksDeclared, "tools/call", "write", `"name":"write","arguments":{"n":1}`)
+	id := rawjson.String(rawjson.Field([]byte(r), "taskId"))
+	if id == "" {
+		t.Fatalf("%s %s", r, failure)
+	}
+	filter := fmt.Sprintf(`{"taskIds":[%q]}`, id)
+	gateway.WatchTasks(w.gate, "anna", gateway.MaxTasksWatched)
+	if got := <-w.listenTo(t, annaToken, tasksDeclared, filter); !strings.Contains(got, "acknowledged") || strings.Contains(got, id) {
+		t.Errorf("one task too many: %s", got)
+	}
+	gateway.WatchTasks(w.gate, "anna", -gateway.MaxTasksWatched)
+	t.Run("one subscription", func(t *testing.T) {
+		if got := <-w.listenTo(t, annaToken, tasksDeclared, filter); !strings.Contains(got, id) {
+			t.Errorf("acknowledged: %s", got)
+		}
+		if n := gateway.WatchTasks(w.gate, "anna", 0); n != 1 {
+			t.Errorf("%d tasks are watched, want 1", n)
+		}
+	})
+	until(t, "the end of the subscription", func() bool { return gateway.WatchTasks(w.gate, "anna", 0) == 0 })
+}

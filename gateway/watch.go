@@ -29,7 +29,7 @@ func (d *door) watch(ctx context.Context, uri string) (stop func(), err error) {
 				return // the rules changed
 			}
 			params := append(text([]byte{'{'}, "uri", updated), '}')
-			d.server.ResourceUpdated(uri, d.g.current().Service().Callers().Mask(tenon.VisibleJSON(params)))
+			d.server.ResourceUpdated(uri, d.shown(params))
 		})
 	}
 	if err == nil {

@@ -62,13 +62,23 @@ func SignInNeeded(ctx context.Context, h *Host, run string) string {
 	if err != nil {
 		return ""
 	}
-	for runs := []string{run}; len(runs) > 0 && len(runs) < maxSearchedRuns; runs = runs[1:] {
-		events, err := h.store.Events(ctx, runs[0], 0, maxSearchedEvents)
+	return signInNeeded(run, func(run string) ([]tenon.Event, error) {
+		return h.store.Events(ctx, run, 0, maxSearchedEvents)
+	}, func(server string) bool { return h.signsIn(row.Owner(), server) })
+}
+
+// signInNeeded returns the server of a call that failed without a sign-in, in a run or in one that it began. The runs
+// that it began are searched before the ones that those began. wants reports whether the principal has to sign in to a
+// server for itself.
+func signInNeeded(run string, events func(run string) ([]tenon.Event, error), wants func(server string) bool) string {
+	runs := []string{run}
+	for read := 0; read < len(runs); read++ {
+		list, err := events(runs[read])
 		if err != nil {
 			continue // a run that did not begin
 		}
 		server := map[string]string{} // of the calls, by step
-		for _, e := range events {
+		for _, e := range list {
 			switch e.Kind {
 			case agent.EventDecided:
 				d, err := view.Try[agent.Decision](e)
@@ -76,15 +86,15 @@ func SignInNeeded(ctx context.Context, h *Host, run string) string {
 					continue
 				}
 				server[e.Step] = d.Server
-				if d.Kind == agent.KindAgent || d.Kind == agent.KindWorkflow {
-					runs = append(runs, tenon.ChildRun(runs[0], e.Step))
+				if (d.Kind == agent.KindAgent || d.Kind == agent.KindWorkflow) && len(runs) < maxSearchedRuns {
+					runs = append(runs, tenon.ChildRun(runs[read], e.Step))
 				}
 			case agent.EventFailed:
 				f, err := view.Try[agent.Failure](e)
 				if err != nil || f.Error == nil || f.Error.Code != tenon.CodeAuth {
 					continue
 				}
-				if h.signsIn(row.Owner(), server[e.Step]) {
+				if wants(server[e.Step]) {
 					return server[e.Step]
 				}
 			}

@@ -182,6 +182,8 @@ type openCall struct {
 	limit *patience.Limit
 	// caller is the client behind the call, or nil if there is none.
 	caller *Caller
+	// aside marks a request other than the call of a tool. Servers seldom ask during such a request.
+	aside bool
 }
 
 // openCalls contains the running calls of a connection, by the ids of their requests.
@@ -207,7 +209,9 @@ func (o *openCalls) remove(id int64) {
 }
 
 // find returns the call to which a question belongs: the call on whose response stream the question came, or else the
-// newest call, since a stream of messages says no more. It returns nil if there is no call.
+// newest call of a tool, since a stream of messages says no more. A request that is no call of a tool gets a question
+// only if nothing else is open: its client may be another one than the client whose call made the server ask. find
+// returns nil if there is no such call.
 func (o *openCalls) find(via int64) *openCall {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -215,10 +219,18 @@ func (o *openCalls) find(via int64) *openCall {
 		return call
 	}
 	newest := int64(0)
+	var asides []*openCall
 	for id, call := range o.byID {
-		if call.ctx.Err() == nil {
+		switch {
+		case call.ctx.Err() != nil:
+		case call.aside:
+			asides = append(asides, call)
+		default:
 			newest = max(newest, id)
 		}
+	}
+	if newest == 0 && len(asides) == 1 {
+		return asides[0]
 	}
 	return o.byID[newest]
 }

@@ -212,7 +212,8 @@ func (c *Client) ask(ctx context.Context, method string, params, extra []byte, a
 	defer limit.Stop()
 	var call *openCall
 	if answer != nil {
-		call = &openCall{ctx: own, ask: answer, limit: limit, caller: CallerOf(ctx)}
+		call = &openCall{ctx: own, ask: answer, limit: limit, caller: CallerOf(ctx),
+			aside: method != "tools/call" && method != "tasks/result"}
 	}
 	result, err := c.send(own, method, params, extra, about, headers, call)
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil && limit.IsExpired() {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/transport"
@@ -177,10 +178,22 @@ func valueText(kind string, v []byte) (string, bool) {
 		return "", false
 	}
 	s := string(v)
-	if whole, zeros, ok := strings.Cut(s, "."); ok && strings.Trim(zeros, "0") == "" {
-		s = whole // 42.0 is the integer 42
+	if !strings.ContainsAny(s, ".eE") {
+		return s, true
 	}
-	return s, !strings.ContainsAny(s, ".eE")
+	n, ok := safeInteger(s) // 42.0 and 4.2e1 are the integer 42
+	return strconv.FormatInt(n, 10), ok
+}
+
+// safeInteger returns the integer that a JSON number is. ok is false if it is none, or beyond the range of integers
+// that every peer can represent.
+func safeInteger(s string) (n int64, ok bool) {
+	const most = 1<<53 - 1
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.Trunc(x) != x || math.Abs(x) > most {
+		return 0, false
+	}
+	return int64(x), true
 }
 
 // paramHeaders are the headers of a tools/call request over modern HTTP.
@@ -194,7 +207,8 @@ type paramHeaders struct {
 // Headers"). It returns nil for requests that have no such headers: over streams, and of the legacy era. A schema with
 // an invalid annotation requests none, since clients must not use its tool.
 func (r *ToolRequest) CheckHeaders(schema json.RawMessage) error {
-	if r.headers.header == nil || !bytes.Contains(schema, []byte(annotationHeader)) {
+	if r.headers.header == nil || !bytes.Contains(schema, []byte(annotationHeader)) &&
+		!bytes.ContainsRune(schema, '\\') { // which could escape a part of the annotation's name
 		return nil
 	}
 	params, err := readMirrored(schema)
@@ -248,12 +262,18 @@ func isVisible(s string) bool {
 	return true
 }
 
-// sameInteger compares two decimal numbers within the range of integers that every peer can represent.
-func sameInteger(a, b string) bool {
-	const most = 1<<53 - 1
-	x, err := strconv.ParseFloat(a, 64)
-	y, err2 := strconv.ParseFloat(b, 64)
-	return err == nil && err2 == nil && x == y && math.Trunc(x) == x && math.Abs(x) <= most
+// integerForm matches the integers of headers. Other forms that ParseFloat reads are no decimal integers.
+var integerForm = lazyregexp.New(`^-?[0-9]+(\.0+)?$`)
+
+// sameInteger reports whether a header is the integer of an argument, within the range of integers that every peer can
+// represent.
+func sameInteger(header, argument string) bool {
+	if !integerForm().MatchString(header) {
+		return false
+	}
+	x, ok := safeInteger(header)
+	y, ok2 := safeInteger(argument)
+	return ok && ok2 && x == y
 }
 
 // learn records which arguments of a tool are also sent as headers. It returns an error for a tool that must not be

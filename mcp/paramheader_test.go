@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tenonhq/tenon/jsonrpc"
 )
 
 // TestReadMirrored checks at which places of a schema x-mcp-header is allowed (2026-07-28, tools).
@@ -69,6 +71,11 @@ func TestHeadersOf(t *testing.T) {
 		`{"s":" x","i":42.0,"o":{"s":"grüezi"}}`: {"Mcp-Param-S": "=?base64?IHg=?=", "Mcp-Param-I": "42", "Mcp-Param-Deep": "=?base64?Z3LDvGV6aQ==?="},
 		`{"s":5,"i":"7","b":"true","o":7}`:       nil,
 		`{"i":1.5}`:                              nil,
+		`{"i":1e3}`:                              {"Mcp-Param-I": "1000"},
+		`{"i":-1.50E+1}`:                         {"Mcp-Param-I": "-15"},
+		`{"i":1e-3}`:                             nil,
+		`{"i":1e400}`:                            nil,
+		`{"i":1e300}`:                            nil,
 		`{"i":9007199254740993}`:                 {"Mcp-Param-I": "9007199254740993"},
 	} {
 		if diff := cmp.Diff(want, headersOf(params, json.RawMessage(args))); diff != "" {
@@ -98,6 +105,14 @@ func TestCheckHeaders(t *testing.T) {
 		"a header of no argument":     {`{}`, []string{"Free", "x"}, ""},
 		"numbers of different form":   {`{"i":42.0}`, []string{"I", "42"}, ""},
 		"numbers of different form 2": {`{"i":42}`, []string{"I", "42.0"}, ""},
+		"numbers of different form 3": {`{"i":1e3}`, []string{"I", "1000"}, ""},
+		"an exponent, missing":        {`{"i":1e3}`, nil, "Mcp-Param-I is missing"},
+		"an exponent in the header":   {`{"i":1000}`, []string{"I", "1e3"}, "differs"},
+		"hexadecimal":                 {`{"i":16}`, []string{"I", "0x10p0"}, "differs"},
+		"a plus":                      {`{"i":16}`, []string{"I", "+16"}, "differs"},
+		"an underscore":               {`{"i":16}`, []string{"I", "1_6"}, "differs"},
+		"a blank":                     {`{"i":16}`, []string{"I", "16 "}, "differs"},
+		"no number":                   {`{"i":16}`, []string{"I", "NaN"}, "differs"},
 		"missing":                     {`{"s":"x"}`, nil, "Mcp-Param-S is missing"},
 		"missing, nested":             {`{"o":{"s":"x"}}`, nil, "Mcp-Param-Deep is missing"},
 		"differs":                     {`{"s":"x"}`, []string{"S", "y"}, "differs"},
@@ -129,5 +144,30 @@ func TestCheckHeaders(t *testing.T) {
 				t.Errorf("without headers: %v", err)
 			}
 		})
+	}
+}
+
+// TestCheckHeadersOfEscapedSchema checks that an annotation counts however the schema's JSON spells it.
+func TestCheckHeadersOfEscapedSchema(t *testing.T) {
+	r := &ToolRequest{Arguments: json.RawMessage(`{"s":"x"}`), headers: paramHeaders{http.Header{}, true}}
+	err := r.CheckHeaders(json.RawMessage(`{"properties":{"s":{"type":"string","x\u002dmcp-header":"S"}}}`))
+	if err == nil || !strings.Contains(err.Error(), "Mcp-Param-S is missing") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRoutingHeadersAreSingle checks that a second Mcp-Method or Mcp-Name is refused, since a proxy may have read the
+// other one.
+func TestRoutingHeadersAreSingle(t *testing.T) {
+	m := &jsonrpc.Message{Method: "tools/call", Params: json.RawMessage(`{"name":"echo"}`)}
+	for want, second := range map[string]string{"": "", "Mcp-Method": "tools/list", "Mcp-Name": "write"} {
+		r := &http.Request{Header: http.Header{"Mcp-Method": {"tools/call"}, "Mcp-Name": {"echo"}}}
+		if want != "" {
+			r.Header.Add(want, second)
+		}
+		got := checkHeaders(r, m, Modern, true)
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("two of %q: %q", want, got)
+		}
 	}
 }

@@ -200,6 +200,11 @@ func checkHeaders(r *http.Request, m *jsonrpc.Message, version string, strict bo
 	if ok && named != version {
 		return "the header MCP-Protocol-Version differs from _meta"
 	}
+	for _, name := range []string{"Mcp-Method", "Mcp-Name"} { // a proxy may have read another one than this server
+		if len(r.Header.Values(name)) > 1 {
+			return "the header " + name + " is there more than once"
+		}
+	}
 	if got := r.Header.Get("Mcp-Method"); (got != "" || strict) && got != m.Method {
 		return "the header Mcp-Method differs from the method, or is missing"
 	}

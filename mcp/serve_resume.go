@@ -11,9 +11,10 @@ import (
 // Redelivery").
 
 const (
-	// maxSent and maxSentBytes bound the sent notifications that a session keeps for clients that resume.
-	maxSent, maxSentBytes = 64, 256 << 10
-	// maxStreams bounds the streams of notifications of one session. The oldest ends when there is another one.
+	// maxSent and maxSentBytes bound the sent notifications that a session keeps for clients that resume. There may be
+	// 10,000 sessions.
+	maxSent, maxSentBytes = 64, 32 << 10
+	// maxStreams bounds the streams of notifications of one session. A further one ends the oldest of the others.
 	maxStreams = 16
 )
 
@@ -49,7 +50,7 @@ type eventStream struct {
 	number int
 	ctx    context.Context // ends with its request, and when another connection resumes the stream
 	cancel context.CancelFunc
-	late   chan sentEvent // what the previous connection of the stream took and could not send
+	late   chan sentEvent // what connections that have ended took and did not send
 }
 
 // follow opens a stream. If last is the id of an event, it resumes the stream of that event, whose earlier connection
@@ -59,7 +60,7 @@ func (s *httpSession) follow(request context.Context, last string) (st *eventStr
 	s.serverConn.mu.Lock()
 	primed := s.version == LatestLegacy // older clients may try to read the event as a message
 	s.serverConn.mu.Unlock()
-	st = &eventStream{late: make(chan sentEvent, 1)}
+	st = &eventStream{late: make(chan sentEvent, maxStreams)}
 	st.ctx, st.cancel = context.WithCancel(request)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,9 +84,11 @@ func (s *httpSession) follow(request context.Context, last string) (st *eventStr
 	}
 	e.open[st.number] = st
 	for len(e.open) > maxStreams {
-		oldest := e.streams
+		oldest := 0
 		for number := range e.open {
-			oldest = min(oldest, number)
+			if number != st.number && (oldest == 0 || number < oldest) {
+				oldest = number
+			}
 		}
 		e.open[oldest].cancel()
 		delete(e.open, oldest)
@@ -107,26 +110,44 @@ func (s *httpSession) unfollow(st *eventStream) {
 	}
 }
 
-// next gives a notification its id on a stream, and keeps it for a connection that resumes the stream. If another
-// connection has resumed the stream already, it gets the event, and mine is false.
+// receiver returns the connection that sends a notification which st took from the session: st itself, or if st has
+// ended, the connection that resumed its stream, or any other one that is open. If there is none, a client can still
+// resume the stream of st.
+func (e *sentEvents) receiver(st *eventStream) *eventStream {
+	if other := e.open[st.number]; other != nil && other != st {
+		return other
+	}
+	if st.ctx.Err() == nil {
+		return st
+	}
+	for _, other := range e.open {
+		if other.ctx.Err() == nil {
+			return other
+		}
+	}
+	return st
+}
+
+// next gives a notification its id on a stream, and keeps it for a connection that resumes the stream. If st has ended
+// and another connection gets the event, mine is false.
 func (s *httpSession) next(st *eventStream, b []byte) (one sentEvent, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := &s.sent
 	e.number++
-	one = sentEvent{st.number, e.number, b}
+	to := e.receiver(st)
+	one = sentEvent{to.number, e.number, b}
 	e.list, e.bytes = append(e.list, one), e.bytes+len(b)
 	for len(e.list) > maxSent || e.bytes > maxSentBytes {
 		e.bytes -= len(e.list[0].body)
 		e.list[0] = sentEvent{}
 		e.list = e.list[1:]
 	}
-	other := e.open[st.number]
-	if other != nil && other != st {
+	if to != st {
 		select {
-		case other.late <- one:
-		default: // it has one from an even earlier connection, and can resume again
+		case to.late <- one:
+		default: // it has too many already, and can resume again
 		}
 	}
-	return one, other == st
+	return one, to == st
 }
