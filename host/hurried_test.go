@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 )
 
@@ -36,34 +38,47 @@ func TestCallDoesNotWait(t *testing.T) {
 	for _, name := range strings.Fields("s1 s2 s3 s4 s5 s6 s7 s8") {
 		sets[name] = mute{}
 	}
-	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: host.DemoModel, Toolsets: sets,
-		LookupEnv: func(string) (string, bool) { return "", false }})
+	none := func(string) (string, bool) { return "", false }
+	cfg, err := config.Parse("tenon.yaml", []byte("servers: {up: {url: '"+overHTTP(t)+
+		"', transform: [{rename: {echo: repeat_it}}]}}"), config.Options{LookupEnv: none})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(t.Context(), host.Config{Config: cfg, Home: t.TempDir(), Model: host.DemoModel, Toolsets: sets,
+		LookupEnv: none})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
+	words := json.RawMessage(`{"text":"it was called"}`)
 	for name, c := range map[string]host.ToolCall{
 		"exposed name":                {Name: "look"},
 		"server and name":             {Name: "quick.look"},
 		"a name of a server":          {Name: "look", Of: "quick"},
 		"an exposed name of a server": {Name: "say", Of: "other"},
+		"a new name":                  {Name: "repeat_it", Arguments: words},
+		"a new name of a server":      {Name: "repeat_it", Of: "up", Arguments: words},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run, err := h.Tools().Start(t.Context(), c)
-			if err != nil {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			run, err := h.Tools().Start(ctx, c)
+			if err != nil || ctx.Err() != nil {
 				t.Fatal(err)
 			}
 			r, err := host.FollowCall(t.Context(), h.Runs(), run.ID, 0, func(tenon.Event) {})
-			if err != nil || !strings.HasSuffix(r.Text(), "was called") {
+			if err != nil || !strings.Contains(r.Text(), "was called") {
 				t.Errorf("%+v, %v", r, err)
 			}
 		})
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := h.Tools().Start(ctx, host.ToolCall{Name: "nowhere"}); err == nil {
-		t.Error("an unknown tool was called")
+	const patience = 1500 * time.Millisecond // longer than a call of a known tool waits for the others
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := h.Tools().Start(ctx, host.ToolCall{Name: "nowhere"}); err == nil || time.Since(began) < patience {
+		t.Errorf("an unknown tool: %v after %v", err, time.Since(began))
 	}
 	if _, err := h.Tools().Start(t.Context(), host.ToolCall{Name: "say", Of: "quick", Server: "quick"}); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Errorf("a tool of another server: %v", err)
