@@ -218,21 +218,36 @@ func (c *Config) HasSecret(path, name string) bool {
 }
 
 // ReadSecrets returns the secrets of the configuration that can be read, whether or not an entry that is in use refers
-// to them.
-func (c *Config) ReadSecrets(ctx context.Context) []tenon.Secret {
+// to them. The error is about the others, except for the entries of disabled servers. A variable that is not set is no
+// error: nobody knows its value.
+func (c *Config) ReadSecrets(ctx context.Context) ([]tenon.Secret, error) {
 	var values []tenon.Secret
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
-		if v, err := c.Resolve(ctx, name); err == nil {
-			values = append(values, v)
-		}
+		v, err := c.Resolve(ctx, name)
+		values, errs = append(values, v), append(errs, err)
 	}
 	for _, path := range slices.Sorted(maps.Keys(c.secrets)) {
-		if v, err := c.resolve(ctx, c.secrets[path], path); err == nil {
-			values = append(values, v)
+		v, err := c.resolve(ctx, c.secrets[path], path)
+		values = append(values, v)
+		if !c.isOfDisabled(path) {
+			errs = append(errs, err)
 		}
 	}
 	for _, t := range c.Serve.Auth.Tokens {
 		values = append(values, t)
 	}
-	return values
+	values = slices.DeleteFunc(values, func(v tenon.Secret) bool { return v == tenon.Secret{} })
+	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrUnset) })
+	return values, errors.Join(errs...)
+}
+
+// isOfDisabled reports whether a path is within the entry of a disabled server.
+func (c *Config) isOfDisabled(path string) bool {
+	for name, s := range c.Servers {
+		if !s.IsEnabled() && strings.HasPrefix(path, "servers."+name+".") {
+			return true
+		}
+	}
+	return false
 }

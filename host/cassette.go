@@ -14,6 +14,7 @@ import (
 type cassette struct {
 	recorder *record.Recorder // nil: not recording
 	player   *record.Player   // nil: not replaying
+	leave    func()           // ends what the player does for the host; nil: not replaying
 }
 
 // openCassette opens the cassettes of the host's config.
@@ -26,8 +27,11 @@ func (h *Host) openCassette() (err error) {
 			Resumed: h.cfg.Resumed, Logger: h.log})
 	}
 	if h.cfg.Replay != "" {
+		// A request of the replay needs the secrets, but they are for all requests.
+		ctx, cancel := context.WithCancel(context.Background())
+		h.cassette.leave = cancel
 		h.cassette.player, err = record.NewPlayer(record.Config{Dir: h.cfg.Replay, Redactor: h.redactor,
-			Resumed: h.cfg.Resumed, Secrets: func() { h.registerReadable(context.Background()) }})
+			Resumed: h.cfg.Resumed, Secrets: func() { h.registerReadable(ctx) }})
 	}
 	return err
 }
@@ -47,6 +51,13 @@ func (h *Host) registerReadable(ctx context.Context) {
 	}()
 	defer guard(h.log, loadedEnv, &err)
 	_, err = h.registerSecrets(ctx)
+}
+
+// end ends the programs that print secrets.
+func (c cassette) end() {
+	if c.leave != nil {
+		c.leave()
+	}
 }
 
 // close returns an error if the recording is incomplete or was not replayed to its end.

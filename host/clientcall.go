@@ -155,9 +155,7 @@ func (h *Host) listedFor(ctx context.Context, c *ToolCall) (*catalog.Snapshot, [
 		return h.listed(ctx, nil, nil, only...)
 	}
 	snapshot, problems, err := h.listed(ctx, nil, func(server string, tools []tenon.Tool) bool {
-		return (c.Of == "" || c.Of == server) && slices.ContainsFunc(tools, func(t tenon.Tool) bool {
-			return strings.HasSuffix(c.Name, t.Remote)
-		})
+		return h.mayHave(server, tools, c)
 	}, only...)
 	late := slices.ContainsFunc(problems, func(p Problem) bool {
 		return p.Server != "" && (tenon.ErrorCode(p.Err) == tenon.CodeCancelled || errors.Is(p.Err, context.Canceled))
@@ -171,6 +169,38 @@ func (h *Host) listedFor(ctx context.Context, c *ToolCall) (*catalog.Snapshot, [
 		}
 	}
 	return h.listed(ctx, nil, nil, only...)
+}
+
+// mayHave reports whether a server that lists these tools may have the tool of a call. The tool is called by its name
+// on the server, by the name that it had in the last merge of all listings, or by the name that the configuration gives
+// it if no other server has a tool of that name.
+func (h *Host) mayHave(server string, tools []tenon.Tool, c *ToolCall) bool {
+	if c.Of != "" && c.Of != server {
+		return false
+	}
+	if slices.ContainsFunc(tools, func(t tenon.Tool) bool { return strings.HasSuffix(c.Name, t.Remote) }) {
+		return true
+	}
+	if last := h.latest(); last != nil {
+		if known, ok := last.Lookup(c.Name); ok && known.Server == server {
+			return slices.ContainsFunc(tools, func(t tenon.Tool) bool { return t.Remote == known.Remote })
+		}
+	}
+	_, sources := h.offerers()
+	source := sources[server]
+	if source == nil { // it was removed
+		return false
+	}
+	src := *source
+	src.Tools = tools
+	var none *catalog.Snapshot
+	alone, _ := none.Merge([]*catalog.Listing{catalog.Shape(src)})
+	name, err := c.tool(alone, nil)
+	if err != nil {
+		return false
+	}
+	_, ok := alone.Lookup(name)
+	return ok
 }
 
 // tool returns the exposed name of the call's tool. It returns an unknown name unchanged, unless the name has a server.

@@ -44,13 +44,14 @@ func (h *Host) clusterKeepsSchedules(ctx context.Context) bool {
 // Tick implements [schedule.Ticker].
 func (d clusterDriver) Tick(ctx context.Context, name string, tick, due time.Time) (run tenon.Run, skipped string,
 	err error) {
-	c, ok := d.host.config.Schedules[name]
-	if !ok {
-		return run, "", tenon.Errorf(tenon.CodeNotFound, "the configuration of this process has no schedule '%s'", name)
-	}
+	// The run comes first: the cluster looks at it until it has ended, even if the schedule is removed meanwhile.
 	id := schedule.RunID(name, tick)
 	if run, err = d.host.store.Run(ctx, id); tenon.ErrorCode(err) != tenon.CodeNotFound {
 		return run, "", err // it was started before, or the store does not answer
+	}
+	c, ok := d.host.config.Schedules[name]
+	if !ok {
+		return run, "", tenon.Errorf(tenon.CodeNotFound, "the configuration of this process has no schedule '%s'", name)
 	}
 	c = c.WithDefaults()
 	if skipped, err = c.Due(tick, due, d.host.now()); skipped != "" || err != nil {

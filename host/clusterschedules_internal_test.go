@@ -102,7 +102,14 @@ func TestClusterTick(t *testing.T) {
 		t.Errorf("started by hand in the pages of the cluster: %q", skipped)
 	}
 	s.finish(3)
-	_, _, err := d.Tick(t.Context(), "other", at("14:00:00"), at("14:00:00"))
+	schedules := s.h.config.Schedules
+	s.h.config.Schedules = nil // the schedule is removed, and the cluster looks at its run
+	run, _, err := d.Tick(t.Context(), "hourly", at("10:00:00"), at("10:00:00"))
+	if err != nil || run.ID != first.ID || !run.State.Ended() {
+		t.Errorf("the run of a removed schedule: %q %s, %v", run.ID, run.State, err)
+	}
+	s.h.config.Schedules = schedules
+	_, _, err = d.Tick(t.Context(), "other", at("14:00:00"), at("14:00:00"))
 	if tenon.ErrorCode(err) != tenon.CodeNotFound {
 		t.Errorf("a schedule that is not configured: %v", err)
 	}

@@ -84,14 +84,17 @@ func (h *Host) registerSecrets(ctx context.Context) (unset []string, err error) 
 		}
 		return missing
 	})
-	if err := errors.Join(errs...); err != nil {
-		return nil, tenon.Errorf(tenon.CodeAuth, "a secret cannot be read, so it would not be masked: %w; provide it, "+
-			"or take it out of the configuration", err)
-	}
-	if unset != nil { // the others of an entry were not read
-		for _, v := range h.config.ReadSecrets(ctx) {
+	err = errors.Join(errs...)
+	if err == nil && unset != nil { // the others of an entry were not read
+		var values []tenon.Secret
+		values, err = h.config.ReadSecrets(ctx)
+		for _, v := range values {
 			h.redactor.Add(v)
 		}
+	}
+	if err != nil {
+		return nil, tenon.Errorf(tenon.CodeAuth, "a secret cannot be read, so it would not be masked: %w; provide it, "+
+			"or take it out of the configuration", err)
 	}
 	return unset, nil
 }

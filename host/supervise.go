@@ -41,6 +41,9 @@ const (
 func (h serviceHandle) Supervise(ctx context.Context) {
 	s := &supervisor{h: h.host, lost: map[string]*lostRun{}, freed: make(chan struct{}, 1)}
 	defer s.work.Wait()
+	if f, ok := h.host.store.Store.(store.Fleet); ok {
+		defer f.Enlist()()
+	}
 	h.host.warnForeign(ctx)
 	s.work.Go(func() { h.host.keepSchedules(ctx) })
 	if h.host.cluster != nil && h.host.cfg.Worker {
@@ -62,7 +65,8 @@ func (h serviceHandle) Supervise(ctx context.Context) {
 const fewReplicas = 4
 
 // pause returns the time until the next search. All replicas together search at about the same rate, however many they
-// are. A random part keeps them from searching at the same time.
+// are. Processes that do not search, such as a question at a terminal, do not count. A random part keeps the replicas
+// from searching at the same time.
 func (s *supervisor) pause() time.Duration {
 	f, ok := s.h.store.Store.(store.Fleet)
 	if !ok || f.Size() <= fewReplicas {

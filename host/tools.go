@@ -174,9 +174,12 @@ func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, na
 			}
 			if s != nil && a.err == nil && len(a.held.Blocked()) > 0 && !h.cfg.Untrusted {
 				// The list may be a kept one, from when the server differed.
-				if now, err := s.Now(ctx); err == nil && !tenon.SameTools(now, a.tools) {
+				switch now, err := s.Now(ctx); {
+				case err == nil && !tenon.SameTools(now, a.tools):
 					a.tools = now
 					a.held, a.err = h.pins.Check(ctx, name, now)
+				case err != nil && hurried.Err() != nil:
+					a.err = err // nobody knows yet whether the tools differ
 				}
 			}
 			if enough != nil && a.err == nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
@@ -70,4 +71,7 @@ func TestPageAfterDeletedSession(t *testing.T) {
 	same(byID, all[4], all[5])
 	page(404, "&cursor="+all[1].ID)
 	page(404, "&cursor=x@y")
+	page(404, "&cursor=@1")
+	whole, _ := page(200, "&cursor=me@example.org@"+strconv.FormatInt(time.Now().Add(time.Hour).UnixNano(), 10))
+	same(whole, all[3], all[0])
 }

@@ -74,12 +74,14 @@ func (c *call) sessions() error {
 }
 
 // afterSession makes a list begin after a cursor: ID@NANOSECONDS, the last session of the page before and the time of
-// its last change. So a page follows although that session was used again or deleted. An id alone is accepted, too.
+// its last change. So a page follows although that session was used again or deleted. An id alone is accepted, too: it
+// was the cursor of versions before, which answer 404 to the new form.
 func (c *call) afterSession(f *host.SessionFilter, cursor string) error {
-	id, at, ok := strings.Cut(cursor, "@")
-	if nanos, err := strconv.ParseInt(at, 10, 64); ok && err == nil && id != "" {
-		f.Before, f.BeforeAt = id, time.Unix(0, nanos)
-		return nil
+	if i := strings.LastIndex(cursor, "@"); i > 0 { // the id of an imported session may have the character, too
+		if nanos, err := strconv.ParseInt(cursor[i+1:], 10, 64); err == nil {
+			f.Before, f.BeforeAt = cursor[:i], time.Unix(0, nanos)
+			return nil
+		}
 	}
 	if cursor == "" {
 		return nil

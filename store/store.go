@@ -261,10 +261,12 @@ type LeaseSets interface {
 	HeldOf(runs []string) (held map[string]bool, err error)
 }
 
-// Fleet is a store that knows how many processes serve it. Not every store is one.
+// Fleet is a store that knows how many processes search it for runs that nobody works on. Not every store is one.
 type Fleet interface {
-	// Size returns the number of processes that renew their leases, as of the last heartbeat of this one. It is at
-	// least 1.
+	// Enlist counts this process among those that search, until leave is called.
+	Enlist() (leave func())
+	// Size returns the number of processes that search and renew their leases, as of the last heartbeat of this one. It
+	// is at least 1.
 	Size() int
 }
 

@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -71,7 +72,7 @@ func tickWorkflow(ctx workflow.Context, in tickInput) error {
 			in.At = at
 		}
 	}
-	ended, cancelled := workflow.GetSignalChannel(ctx, endedName), false
+	ended, cancelled, followed := workflow.GetSignalChannel(ctx, endedName), false, false
 	for looks := 0; looks < maxLooks; looks++ {
 		out := ticked{}
 		start := in.Run == ""
@@ -82,9 +83,12 @@ func tickWorkflow(ctx workflow.Context, in tickInput) error {
 		}
 		in.Run = out.Run
 		pause := tickLook
-		err = workflow.SignalExternalWorkflow(work, in.Run, "", followName, workflow.GetInfo(ctx).WorkflowExecution.ID).
-			Get(work, nil)
-		if err != nil {
+		if !followed { // a signal is an event of the run's history, too
+			err = workflow.SignalExternalWorkflow(work, in.Run, "", followName, workflow.GetInfo(ctx).WorkflowExecution.ID).
+				Get(work, nil)
+			followed = err == nil
+		}
+		if !followed {
 			// The workflow of the run has ended, and so has the run, unless somebody terminated the workflow.
 			pause = min(time.Second<<min(looks, 16), tickLook)
 		}
@@ -150,9 +154,11 @@ func (r *runner) tell(work workflow.Context) {
 	}
 }
 
-// hear takes the ids of ticks that follow the run.
+// hear takes the ids of ticks that follow the run. A tick that continued as new says it again.
 func (r *runner) hear() {
 	for id := ""; r.follows.ReceiveAsync(&id); id = "" {
-		r.Follow = append(r.Follow, id)
+		if !slices.Contains(r.Follow, id) {
+			r.Follow = append(r.Follow, id)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -129,6 +130,42 @@ func TestTick_Cancelled(t *testing.T) {
 	})
 	if err := env.GetWorkflowError(); err != nil || k.cancelled != 1 {
 		t.Errorf("%d cancellations: %v", k.cancelled, err)
+	}
+}
+
+// TestTick_FollowsOnce: a run that lasts for days hears once that a tick follows it, however often the tick looks, and
+// keeps the tick once.
+func TestTick_FollowsOnce(t *testing.T) {
+	k := &ticker{run: tenon.Run{ID: "run_1", State: tenon.RunWorking}}
+	env := ticks(t, k, func(env *testsuite.TestWorkflowEnvironment) {
+		env.OnSignalExternalWorkflow("default-test-namespace", "run_1", "", followName, "default-test-workflow-id").
+			Return(nil).Once()
+		env.RegisterDelayedCallback(func() { k.run.State = tenon.RunCompleted }, 48*time.Hour)
+	})
+	if err := env.GetWorkflowError(); err != nil || len(k.asked) < 200 {
+		t.Errorf("%d looks: %v", len(k.asked), err)
+	}
+	env.AssertExpectations(t)
+
+	var suite testsuite.WorkflowTestSuite
+	env = suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) ([]string, error) {
+		r := runner{follows: workflow.GetSignalChannel(ctx, followName)}
+		if err := workflow.Sleep(ctx, time.Minute); err != nil {
+			return nil, err
+		}
+		r.hear()
+		return r.Follow, nil
+	}, workflow.RegisterOptions{Name: "hears"})
+	env.RegisterDelayedCallback(func() {
+		for _, id := range []string{"a", "b", "a"} {
+			env.SignalWorkflow(followName, id)
+		}
+	}, time.Second)
+	env.ExecuteWorkflow("hears")
+	var got []string
+	if err := env.GetWorkflowResult(&got); err != nil || !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the run keeps %q: %v", got, err)
 	}
 }
 

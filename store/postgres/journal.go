@@ -246,8 +246,7 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 		c.add("id < ?", f.Before)
 	}
 	if !f.Expired.IsZero() {
-		c.add(`state = 'input_required' AND @first_expiry(waiting) COLLATE "C" <= ?`,
-			f.Expired.UTC().Format(expiryMinute))
+		c.add(expired, f.Expired.UTC().Format(expiryMinute))
 	}
 	if f.Unheld {
 		c.add(`NOT EXISTS (SELECT 1 FROM @leases l JOIN @replicas p ON p.id = l.owner
@@ -261,6 +260,9 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]tenon.Run, error
 	}
 	return s.runs(ctx, selectRuns+c.String()+fmt.Sprint(" ORDER BY id DESC LIMIT ", f.Limit), c.args...)
 }
+
+// expired is the condition that a wait of a run may have expired at a minute. The index runs_expiry answers it.
+const expired = `state = 'input_required' AND @first_expiry(waiting) COLLATE "C" <= ?`
 
 // expiryMinute is the form of the times that the function first_expiry of the schema returns.
 const expiryMinute = "2006-01-02T15:04"

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -205,13 +206,13 @@ func (s *Store) heartbeat(ctx context.Context) error {
 	address := s.address
 	s.mu.Unlock()
 	size := 0
-	err := s.pool.QueryRow(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires, address, address_mac)
-		VALUES ($1, '', clock_timestamp(), clock_timestamp() + $2 * interval '1 microsecond', $3, $4)
+	err := s.pool.QueryRow(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires, address, address_mac, searches)
+		VALUES ($1, '', clock_timestamp(), clock_timestamp() + $2 * interval '1 microsecond', $3, $4, $5)
 		ON CONFLICT (id) DO UPDATE SET expires = excluded.expires, address = excluded.address,
-			address_mac = excluded.address_mac
-		RETURNING (SELECT count(*) FROM @replicas WHERE expires > clock_timestamp()),
+			address_mac = excluded.address_mac, searches = excluded.searches
+		RETURNING (SELECT count(*) FROM @replicas WHERE searches AND expires > clock_timestamp()),
 			set_config('synchronous_commit', 'off', true)`), s.replica, s.lease.Microseconds(), address,
-		s.addressMAC(s.replica, address)).Scan(&size, nil)
+		s.addressMAC(s.replica, address), s.searches.Load() > 0).Scan(&size, nil)
 	s.mu.Lock()
 	changed := s.address != address // it was announced meanwhile, and this statement may have undone that
 	s.mu.Unlock()
@@ -226,6 +227,12 @@ func (s *Store) heartbeat(ctx context.Context) error {
 	}
 	s.size.Store(int64(size))
 	return s.strays(ctx)
+}
+
+// Enlist implements [store.Fleet]. The next heartbeat tells the other replicas.
+func (s *Store) Enlist() (leave func()) {
+	s.searches.Add(1)
+	return sync.OnceFunc(func() { s.searches.Add(-1) })
 }
 
 // Size implements [store.Fleet].

@@ -69,18 +69,19 @@ type Store struct {
 	texts sync.Map   // statement with @ → statement with the schema
 	slots chan *slot // connections for transactions with a single write
 
-	ops    chan *op
-	quit   chan struct{}      // closed when no more writes may begin
-	ctx    context.Context    // context of the store's goroutines
-	stop   context.CancelFunc // ends ctx
-	owned  sync.WaitGroup     // waits for the goroutines
-	close  sync.Once
-	watch  watch
-	live   liveState
-	hint   chan struct{} // signals that there is a change to notify others of
-	renew  chan struct{} // signals that a write waits for expired leases
-	failed atomic.Uint64 // number of failed writes
-	size   atomic.Int64  // number of live replicas at the last heartbeat
+	ops      chan *op
+	quit     chan struct{}      // closed when no more writes may begin
+	ctx      context.Context    // context of the store's goroutines
+	stop     context.CancelFunc // ends ctx
+	owned    sync.WaitGroup     // waits for the goroutines
+	close    sync.Once
+	watch    watch
+	live     liveState
+	hint     chan struct{} // signals that there is a change to notify others of
+	renew    chan struct{} // signals that a write waits for expired leases
+	failed   atomic.Uint64 // number of failed writes
+	size     atomic.Int64  // number of live replicas that search, at the last heartbeat
+	searches atomic.Int64  // number of searches of this process
 
 	mu      sync.Mutex
 	address string           // where other replicas reach this one; empty if they do not
@@ -220,8 +221,8 @@ func errDSN(err error) error {
 // register adds this process to the replicas. Each of its connections that write gets a row.
 func (s *Store) register(ctx context.Context, conns int32) error {
 	host, _ := os.Hostname() // only shown to people
-	if _, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires)
-		VALUES ($1, $2, clock_timestamp(), clock_timestamp() + $3 * interval '1 microsecond')`),
+	if _, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @replicas (id, name, began, expires, searches)
+		VALUES ($1, $2, clock_timestamp(), clock_timestamp() + $3 * interval '1 microsecond', false)`),
 		s.replica, plainText(fmt.Sprintf("%s/%d", host, os.Getpid())), s.lease.Microseconds()); err != nil {
 		return err
 	}

@@ -263,7 +263,12 @@ CREATE FUNCTION @first_expiry(waiting bytea) RETURNS text LANGUAGE sql IMMUTABLE
 		'"since":"[^"]*","expires":"(\d\d\d\d-\d\d-\d\dT\d\d:\d\d)', 'g') AS m
 $$;
 CREATE INDEX runs_expiry ON @runs (@first_expiry(waiting) COLLATE "C") WHERE state = 'input_required';
+`, `
+ALTER TABLE @replicas ADD COLUMN searches boolean NOT NULL DEFAULT true;
 `}
+
+// The column searches is whether a replica searches for runs that nobody works on. Programs before do not write it, and
+// most of their replicas search.
 
 // The function first_expiry returns the first time, to the minute, at which a wait of a run expires, so that a search
 // for such runs need not read all runs that wait for a person. It reads the JSON of tenon.Waiting as a text: times

@@ -319,12 +319,13 @@ func testExpired(t *testing.T, open func() store.Store) {
 	now := at(3600).Add(time.Hour)
 	// The data of a wait is any JSON, and has no say in its expiry.
 	odd := json.RawMessage(`{"expires":"never","text":"\u0000 \ud800 \\ ` + "\xff" + ` \"expires\":\"x"}`)
+	like := json.RawMessage(`{"since":"","expires":"9999-12-31T23:59:00Z","of":{"since":"x","expires":"never"}}`)
 	for run, expires := range map[string]time.Time{"run_no": {}, "run_past": now.Add(-time.Second),
 		"run_long": now.AddDate(-1, 0, 0), "run_now": now, "run_later": now.Add(2 * time.Minute),
 		"run_far": now.AddDate(200, 0, 0)} {
 		create(t, s, run, "s"+run, 1)
-		waiting := []tenon.Waiting{{Step: "1", Since: at(1), Data: odd}, {Step: "2", Since: at(1), Expires: expires,
-			Data: odd}}
+		waiting := []tenon.Waiting{{Step: "0", Since: at(1), Data: like}, {Step: "1", Since: at(1), Data: odd}, {Step: "2", Since: at(1), Expires: expires,
+			Data: like}}
 		must(t, s.Append(ctx, store.Append{Run: run, Events: events(2, 1), State: tenon.RunInputRequired,
 			Waiting: waiting}))
 	}
