@@ -263,7 +263,7 @@ type LeaseSets interface {
 
 // Fleet is a store that knows how many processes search it for runs that nobody works on. Not every store is one.
 type Fleet interface {
-	// Enlist counts this process among those that search, until leave is called.
+	// Enlist counts this process as one that searches, until leave is called.
 	Enlist() (leave func())
 	// Size returns the number of processes that search and renew their leases, as of the last heartbeat of this one. It
 	// is at least 1.

@@ -324,8 +324,8 @@ func testExpired(t *testing.T, open func() store.Store) {
 		"run_long": now.AddDate(-1, 0, 0), "run_now": now, "run_later": now.Add(2 * time.Minute),
 		"run_far": now.AddDate(200, 0, 0)} {
 		create(t, s, run, "s"+run, 1)
-		waiting := []tenon.Waiting{{Step: "0", Since: at(1), Data: like}, {Step: "1", Since: at(1), Data: odd}, {Step: "2", Since: at(1), Expires: expires,
-			Data: like}}
+		waiting := []tenon.Waiting{{Step: "0", Since: at(1), Data: like}, {Step: "1", Since: at(1), Data: odd},
+			{Step: "2", Since: at(1), Expires: expires, Data: like}}
 		must(t, s.Append(ctx, store.Append{Run: run, Events: events(2, 1), State: tenon.RunInputRequired,
 			Waiting: waiting}))
 	}
