@@ -84,14 +84,28 @@ func (r *relay) run(ctx context.Context) error {
 		case err != nil:
 			return nil // the client is gone
 		}
-		var m jsonrpc.Message
-		if err := jsonrpc.Parse(raw, &m); err != nil {
-			r.fail(ctx, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "%s", err))
-			continue
+		if !jsonrpc.Batch(raw, func(one []byte, over bool) { r.parse(ctx, one, over) }) {
+			r.parse(ctx, raw, false)
 		}
-		r.take(ctx, raw, m)
 	}
 	return nil
+}
+
+// parse reads a message, or one message of a batch, and takes it.
+func (r *relay) parse(ctx context.Context, raw []byte, over bool) {
+	var m jsonrpc.Message
+	switch err := jsonrpc.Parse(raw, &m); {
+	case err != nil:
+		code := jsonrpc.CodeParse
+		if jsonrpc.Valid(raw) == nil {
+			code = jsonrpc.CodeInvalidRequest
+		}
+		r.fail(ctx, nil, jsonrpc.Errorf(code, "%s", err))
+	case over:
+		r.fail(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", jsonrpc.ErrBatch))
+	default:
+		r.take(ctx, raw, m)
+	}
 }
 
 // take sends a message on, in a new goroutine.

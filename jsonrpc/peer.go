@@ -325,7 +325,7 @@ func (p *Peer) deliver(b []byte, via int64) {
 	var m Message
 	err := Parse(b, &m)
 	if err != nil {
-		if !batch(b, func(i int, one []byte) { p.deliverOne(i, one, via) }) {
+		if !Batch(b, func(one []byte, over bool) { p.deliverOne(one, over, via) }) {
 			p.unreadable(b, err)
 		}
 		return
@@ -334,12 +334,12 @@ func (p *Peer) deliver(b []byte, via int64) {
 	p.take(&m, via)
 }
 
-// deliverOne handles message i of a batch.
-func (p *Peer) deliverOne(i int, b []byte, via int64) {
+// deliverOne handles a message of a batch.
+func (p *Peer) deliverOne(b []byte, over bool, via int64) {
 	var m Message
 	err := Parse(b, &m)
-	if i >= maxBatch {
-		err = errBatch
+	if over {
+		err = ErrBatch
 	}
 	if err != nil {
 		p.unreadable(b, err)

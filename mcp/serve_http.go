@@ -112,8 +112,8 @@ func (c HTTPConfig) local(hostport string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(c.Hosts, host)
 }
 
-// message reads the JSON-RPC message in a POST. If ok is false, it has already sent an error response.
-func (c HTTPConfig) message(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) (body []byte, ok bool) {
+// body reads the body of a POST. If ok is false, it has already sent an error response.
+func (c HTTPConfig) body(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
 		return nil, false
@@ -128,16 +128,30 @@ func (c HTTPConfig) message(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		http.Error(w, err.Error(), status)
 		return nil, false
 	}
-	if err := jsonrpc.Parse(body, m); err != nil {
-		reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "%s", err)))
-		return nil, false
-	}
 	return body, true
 }
 
+// parse reads a JSON-RPC message. If it returns false, it has already sent an error response.
+func parse(w http.ResponseWriter, body []byte, m *jsonrpc.Message) bool {
+	err := jsonrpc.Parse(body, m)
+	if err == nil {
+		return true
+	}
+	code := jsonrpc.CodeParse
+	if jsonrpc.Valid(body) == nil {
+		code = jsonrpc.CodeInvalidRequest
+	}
+	reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(code, "%s", err)))
+	return false
+}
+
 func (h *httpServer) post(w http.ResponseWriter, r *http.Request) {
+	body, ok := h.cfg.body(w, r)
+	if !ok || h.batch(w, r, body) {
+		return
+	}
 	var m jsonrpc.Message
-	if _, ok := h.cfg.message(w, r, &m); !ok {
+	if !parse(w, body, &m) {
 		return
 	}
 	version := r.Header.Get("MCP-Protocol-Version")
@@ -245,21 +259,31 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		return
 	}
 	if !m.IsRequest() {
-		if m.Method == "notifications/cancelled" {
-			s.cancel(rawjson.Field(m.Params, "requestId"))
-		}
-		if h.s.cfg.Observe != nil && m.Method != "" {
-			_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notification has no response
-		}
-		switch {
-		case m.IsAnswer():
-			s.answered(*m)
-		case m.Method == "notifications/initialized" && h.s.cfg.Initialized != nil:
-			go h.s.cfg.Initialized(context.WithoutCancel(r.Context()), s.ask)
-		}
+		h.noted(r, s, m)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
+	h.answer(r, s, m, a)
+}
+
+// noted handles a notification or a response of the client of a session.
+func (h *httpServer) noted(r *http.Request, s *httpSession, m *jsonrpc.Message) {
+	if m.Method == "notifications/cancelled" {
+		s.cancel(rawjson.Field(m.Params, "requestId"))
+	}
+	if h.s.cfg.Observe != nil && m.Method != "" {
+		_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notification has no response
+	}
+	switch {
+	case m.IsAnswer():
+		s.answered(*m)
+	case m.Method == "notifications/initialized" && h.s.cfg.Initialized != nil:
+		go h.s.cfg.Initialized(context.WithoutCancel(r.Context()), s.ask)
+	}
+}
+
+// answer handles a request of a session.
+func (h *httpServer) answer(r *http.Request, s *httpSession, m *jsonrpc.Message, a *answer) {
 	// In this era, a dropped connection does not cancel the request.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
@@ -287,7 +311,11 @@ func (h *httpServer) single(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	a := &answer{w: w, id: m.ID}
+	h.singly(r, m, &answer{w: w, id: m.ID})
+}
+
+// singly handles a legacy request without a session.
+func (h *httpServer) singly(r *http.Request, m *jsonrpc.Message, a *answer) {
 	if m.Method == "resources/subscribe" {
 		a.finish(nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a subscription needs the session that initialize "+
 			"began; send it in the header Mcp-Session-Id"), false)
