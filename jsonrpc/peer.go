@@ -99,7 +99,8 @@ type Peer struct {
 
 	mu      sync.Mutex
 	open    map[int64]*pending
-	inbound map[string]context.CancelFunc
+	inbound map[string]*inbound
+	sending int // responses being sent
 	err     error
 	ctx     context.Context // context of running requests; cancelled after err is set
 	end     context.CancelFunc
@@ -128,7 +129,7 @@ func New(s Stream, cfg Config) *Peer {
 		cfg.MaxGarbage = 10_000
 	}
 	p := &Peer{cfg: cfg, stream: s, log: cfg.Logger,
-		open: make(map[int64]*pending), inbound: make(map[string]context.CancelFunc)}
+		open: make(map[int64]*pending), inbound: make(map[string]*inbound)}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	return p
 }

@@ -99,6 +99,17 @@ func (a *answer) finish(result []byte, err error, modern bool) {
 	}
 }
 
+// drop ends the answer without a response, because the client cancelled the request (2025-11-25, cancellation). The
+// answer is then an event stream without a response.
+func (a *answer) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.finished = true
+	if a.whole == nil && !a.streaming {
+		a.stream()
+	}
+}
+
 // modernStatus is the HTTP status of an error in the modern era.
 func modernStatus(code int) int {
 	switch code {

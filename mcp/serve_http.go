@@ -269,7 +269,7 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 // noted handles a notification or a response of the client of a session.
 func (h *httpServer) noted(r *http.Request, s *httpSession, m *jsonrpc.Message) {
 	if m.Method == "notifications/cancelled" {
-		s.cancel(rawjson.Field(m.Params, "requestId"))
+		s.cancel(rawjson.Field(m.Params, "requestId"), errCancelled)
 	}
 	if h.s.cfg.Observe != nil && m.Method != "" {
 		_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notification has no response
@@ -285,16 +285,20 @@ func (h *httpServer) noted(r *http.Request, s *httpSession, m *jsonrpc.Message) 
 // answer handles a request of a session.
 func (h *httpServer) answer(r *http.Request, s *httpSession, m *jsonrpc.Message, a *answer) {
 	// In this era, a dropped connection does not cancel the request.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer cancel(nil)
 	if !s.enter(m.ID, cancel) {
 		a.finish(nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a request with the id %s is under way", m.ID), false)
 		return
 	}
-	defer s.cancel(m.ID)
 	c := &serverConn{s: h.s, version: LatestLegacy, parent: s.serverConn, notify: a.notice, ask: s.asking(a.request),
 		left: leaves(r)}
 	result, err := c.handle(ctx, &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
+	if context.Cause(ctx) == errCancelled {
+		a.drop()
+		return
+	}
+	s.cancel(m.ID, nil) // the client can use the id again as soon as it has the response
 	a.finish(result, err, false)
 }
 
