@@ -80,6 +80,9 @@ func (h *httpServer) batch(w http.ResponseWriter, r *http.Request, body []byte) 
 	}) {
 		return false
 	}
+	if !speaks(w, r, nil) {
+		return true
+	}
 	named := r.Header.Get("MCP-Protocol-Version") // clients of the revision do not send it
 	var s *httpSession
 	if !h.cfg.Sessionless || r.Header.Get("Mcp-Session-Id") != "" {

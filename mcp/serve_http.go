@@ -159,7 +159,23 @@ func (h *httpServer) post(w http.ResponseWriter, r *http.Request) {
 		h.modern(w, r, &m, version)
 		return
 	}
+	if m.Method != "initialize" && !speaks(w, r, m.ID) {
+		return
+	}
 	h.legacy(w, r, &m)
+}
+
+// speaks checks the header MCP-Protocol-Version of a legacy request after initialize. Clients of older revisions do not
+// send it. If it names a revision that is not supported, speaks sends an error response (2025-11-25, transports).
+func speaks(w http.ResponseWriter, r *http.Request, id []byte) bool {
+	version := r.Header.Get("MCP-Protocol-Version")
+	if version == "" || IsLegacy(version) {
+		return true
+	}
+	reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
+		"the protocol version %q in the header MCP-Protocol-Version is not supported; supported: %s, %s", version, Modern,
+		strings.Join(legacy[:], ", "))))
+	return false
 }
 
 func readAll(r *http.Request, limit int64) ([]byte, error) {
@@ -343,6 +359,9 @@ func (h *httpServer) get(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 		return
 	}
+	if !speaks(w, r, nil) {
+		return
+	}
 	s := h.session(w, r)
 	if s == nil {
 		return
@@ -372,6 +391,9 @@ func (h *httpServer) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *httpServer) delete(w http.ResponseWriter, r *http.Request) {
+	if !speaks(w, r, nil) {
+		return
+	}
 	if h.s.cfg.NoLegacy || !h.end(r.Header.Get("Mcp-Session-Id")) {
 		http.Error(w, "no such session", http.StatusNotFound)
 		return
