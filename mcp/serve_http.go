@@ -173,8 +173,8 @@ func speaks(w http.ResponseWriter, r *http.Request, id []byte) bool {
 		return true
 	}
 	reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
-		"the protocol version %q in the header MCP-Protocol-Version is not supported; supported: %s, %s", version, Modern,
-		strings.Join(legacy[:], ", "))))
+		"the protocol version %q in the header MCP-Protocol-Version is not supported; supported: %s, %s", version,
+		Modern, strings.Join(legacy[:], ", "))))
 	return false
 }
 
