@@ -140,6 +140,25 @@ func TestGW_27_ApproveClient(t *testing.T) {
 	}
 }
 
+// TestGW_18_AnswersWithoutState checks what answers without a requestState do. They are allowed: servers may ask without
+// one, and their clients then must not send one (2026-07-28, mrtr). Therefore they answer a server that asks, but never
+// the question whether the call may be made, and unknown ones are ignored.
+func TestGW_18_AnswersWithoutState(t *testing.T) {
+	u := serveUpstream(t, mcp.ServerConfig{})
+	w := open(t, upstreamConfig(u, "gateway: {endpoints: {mine: {approve: client}}}"), gateway.Config{})
+	c := (&world{url: w.url + "/mine"}).client(t, mcp.Modern, ownToken, elicits)
+	yes := json.RawMessage(`{"approval":{"action":"accept","content":{"decision":"allow"}}}`)
+	r, err := c.Call(t.Context(), tenon.Call{Tool: "write", Input: &tenon.InputAnswer{Responses: yes}})
+	if err != nil || r.Input == nil || u.writes.Load() != 0 {
+		t.Errorf("an approval that was not asked for: %+v, %v, %d writes", r, err, u.writes.Load())
+	}
+	never := json.RawMessage(`{"never":{"action":"accept"}}`)
+	r, err = c.Call(t.Context(), tenon.Call{Tool: "echo", Input: &tenon.InputAnswer{Responses: never}})
+	if err != nil || r.Text() != "hi" {
+		t.Errorf("an unknown answer: %+v, %v", r, err)
+	}
+}
+
 // TestGW_18_ForgedRequestState checks that an answer is refused if its request state is forged, belongs to another
 // call, or was already used.
 func TestGW_18_ForgedRequestState(t *testing.T) {

@@ -225,6 +225,15 @@ func (p *parked) done(key, run string) bool {
 	return true
 }
 
+// forget removes a run whose result no client wants. Equal calls that wait for their turn do not join it.
+func (p *parked) forget(key, run string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.list[key]; c != nil && c.run == run {
+		delete(p.list, key)
+	}
+}
+
 // fetched records in the store that the result was delivered. If this fails, an equal call gets the result again. That
 // is better than to make the call twice. A result counts as delivered when it is written to the client's connection,
 // also as an announcement of a task. If that connection is broken, the next equal call is a new one, but

@@ -47,7 +47,7 @@ func Relay(ctx context.Context, client jsonrpc.Stream, cfg RelayConfig) error {
 		cfg.Restart = restartTime
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &relay{client: client, http: h, restart: cfg.Restart, open: map[string]context.CancelFunc{},
+	r := &relay{client: client, http: h, restart: cfg.Restart, open: map[string]*relayed{},
 		slots: make(chan struct{}, maxRelayed)}
 	err = r.run(ctx)
 	cancel()
@@ -64,8 +64,8 @@ type relay struct {
 	work    sync.WaitGroup
 
 	mu        sync.Mutex
-	open      map[string]context.CancelFunc // requests under way, by raw id
-	handshake []byte                        // the client's initialize; nil in the modern era
+	open      map[string]*relayed // requests under way that were not cancelled, by raw id
+	handshake []byte              // the client's initialize; nil in the modern era
 	listens   bool
 	modern    bool
 
@@ -84,14 +84,28 @@ func (r *relay) run(ctx context.Context) error {
 		case err != nil:
 			return nil // the client is gone
 		}
-		var m jsonrpc.Message
-		if err := jsonrpc.Parse(raw, &m); err != nil {
-			r.fail(ctx, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "%s", err))
-			continue
+		if !jsonrpc.Batch(raw, func(one []byte, over bool) { r.parse(ctx, one, over) }) {
+			r.parse(ctx, raw, false)
 		}
-		r.take(ctx, raw, m)
 	}
 	return nil
+}
+
+// parse reads a message, or one message of a batch, and takes it.
+func (r *relay) parse(ctx context.Context, raw []byte, over bool) {
+	var m jsonrpc.Message
+	switch err := jsonrpc.Parse(raw, &m); {
+	case err != nil:
+		code := jsonrpc.CodeParse
+		if jsonrpc.Valid(raw) == nil {
+			code = jsonrpc.CodeInvalidRequest
+		}
+		r.fail(ctx, nil, jsonrpc.Errorf(code, "%s", err))
+	case over:
+		r.fail(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", jsonrpc.ErrBatch))
+	default:
+		r.take(ctx, raw, m)
+	}
 }
 
 // take sends a message on, in a new goroutine.
@@ -107,14 +121,22 @@ func (r *relay) take(ctx context.Context, raw []byte, m jsonrpc.Message) {
 		r.modern, r.handshake = false, raw
 		r.http.SetProtocol("", false)
 	}
-	ended := r.modern && m.Method == "notifications/cancelled" // cancelling the exchange notifies the server
-	if ended {
-		if cancel := r.open[string(rawjson.Field(m.Params, "requestId"))]; cancel != nil {
-			cancel()
+	ended := false
+	if m.Method == "notifications/cancelled" {
+		id := string(rawjson.Field(m.Params, "requestId"))
+		if q := r.open[id]; q != nil && r.modern {
+			q.cancel()
 		}
+		delete(r.open, id) // the request gets no answer any more
+		ended = r.modern   // cancelling the exchange notifies the server
 	}
+	taken := m.IsRequest() && r.open[string(m.ID)] != nil
 	r.mu.Unlock()
-	if ended {
+	if taken { // an error with this id would be read as the answer to the other request
+		r.fail(ctx, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the id %s belongs to a request that is still "+
+			"being handled; use a new id for each request", m.ID))
+	}
+	if ended || taken {
 		return
 	}
 	out := jsonrpc.Outgoing{Body: raw, Method: m.Method, Name: nameIn(m), Patient: func() bool { return true }}
@@ -131,20 +153,26 @@ func (r *relay) take(ctx context.Context, raw []byte, m jsonrpc.Message) {
 		return
 	}
 	own, cancel := context.WithCancel(ctx)
+	q := &relayed{cancel}
 	r.mu.Lock()
-	r.open[string(m.ID)] = cancel
+	r.open[string(m.ID)] = q
 	r.mu.Unlock()
 	r.work.Go(func() {
 		defer func() { <-r.slots }()
-		defer func() {
+		defer cancel()
+		r.exchange(own, ctx, m, out, func() (was bool) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			delete(r.open, string(m.ID))
-			cancel()
-		}()
-		r.exchange(own, ctx, m, out)
+			if was = r.open[string(m.ID)] == q; was {
+				delete(r.open, string(m.ID))
+			}
+			return was
+		})
 	})
 }
+
+// relayed is a request under way.
+type relayed struct{ cancel context.CancelFunc }
 
 // nameIn returns the name or URI in the params of a request. The modern era requires the same value in a header.
 func nameIn(m jsonrpc.Message) string {
@@ -156,8 +184,8 @@ func nameIn(m jsonrpc.Message) string {
 }
 
 // exchange sends a request and passes its response, and the messages before it, on to the client. ctx ends with the
-// request, whole with the relay.
-func (r *relay) exchange(ctx, whole context.Context, m jsonrpc.Message, out jsonrpc.Outgoing) {
+// request, whole with the relay. leave releases the id of the request and reports whether it may still be answered.
+func (r *relay) exchange(ctx, whole context.Context, m jsonrpc.Message, out jsonrpc.Outgoing, leave func() bool) {
 	err := r.persist(ctx, m.Method, func() error {
 		return r.http.Exchange(ctx, out, func(body []byte) bool {
 			var a jsonrpc.Message
@@ -168,11 +196,14 @@ func (r *relay) exchange(ctx, whole context.Context, m jsonrpc.Message, out json
 			if answered && m.Method == "initialize" && a.Result != nil {
 				r.began(rawjson.String(rawjson.Field(a.Result, "protocolVersion")))
 			}
+			if answered && !leave() {
+				return true
+			}
 			_ = r.client.Send(ctx, jsonrpc.Outgoing{Body: body}) // if the client is gone, the relay ends by itself
 			return answered
 		})
 	})
-	if err != nil && ctx.Err() == nil {
+	if leave() && err != nil && ctx.Err() == nil {
 		r.fail(ctx, m.ID, r.explained(err))
 	}
 	if m.Method == "initialize" && err == nil {

@@ -84,13 +84,48 @@ func (d *door) extra(ctx context.Context, method string, params, meta json.RawMe
 	case "tasks/get":
 		return d.taskNow(ctx, h, row, call)
 	case "tasks/cancel":
-		if !row.State.Ended() {
-			if err := h.Runs().Cancel(ctx, row.ID, "the client cancelled the task"); err != nil {
-				return nil, err
-			}
-		}
-	} // tasks/update answers questions, and tasks of the gateway have none
+		err = d.cancelTask(ctx, h, row, call)
+	case "tasks/update":
+		err = checkUpdate(params)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return json.RawMessage(`{"resultType":"complete"}`), nil
+}
+
+// cancelTask cancels the run of a task. The next equal call is a new one. If the call was made before it could be
+// cancelled, its result stays for the next equal call, so that nothing is done twice.
+func (d *door) cancelTask(ctx context.Context, h *host.Host, row tenon.Run, call agent.DirectSpec) error {
+	if !row.State.Ended() {
+		if err := h.Runs().Cancel(ctx, row.ID, "the client cancelled the task"); err != nil {
+			return err
+		}
+	} else if row.State != tenon.RunCancelled {
+		return nil
+	}
+	key, err := callKey(d.key.who, call.Name, call.Arguments)
+	if err != nil {
+		return err
+	}
+	d.g.parked.forget(key, row.ID)
+	(&following{door: d, key: key, run: row.ID}).fetched(ctx)
+	return nil
+}
+
+// checkUpdate checks the answers in tasks/update. Tasks of the gateway ask nothing, and answers to questions that are
+// not open are ignored (SEP-2663), but they have to be answers.
+func checkUpdate(params json.RawMessage) error {
+	responses := rawjson.Field(params, "inputResponses")
+	if !rawjson.IsObject(responses) {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "inputResponses is missing or not an object")
+	}
+	for key, answer := range rawjson.Members(responses) {
+		if !rawjson.IsObject(answer) {
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the answer %q in inputResponses is not an object", key)
+		}
+	}
+	return nil
 }
 
 // task returns the run of a task and its call. Every run that is no call of a client of the same principal is unknown.

@@ -108,6 +108,71 @@ func TestGW_21_ParkedCallIsATask(t *testing.T) {
 	}
 }
 
+// TestGW_21_CallAfterCancel checks that a call equal to a cancelled task is a new one, in the same process and in the
+// next.
+func TestGW_21_CallAfterCancel(t *testing.T) {
+	u := serveUpstream(t, mcp.ServerConfig{})
+	w := open(t, upstreamConfig(u, ""), gateway.Config{})
+	begin := func() string {
+		t.Helper()
+		r, failure := w.modern(t, annaToken, tasksDeclared, "tools/call", "write", `"name":"write","arguments":{"n":1}`)
+		id := rawjson.String(rawjson.Field([]byte(r), "taskId"))
+		if id == "" {
+			t.Fatalf("no task: %s %s", r, failure)
+		}
+		return id
+	}
+	cancel := func(id string) {
+		t.Helper()
+		if r, failure := w.modern(t, annaToken, tasksDeclared, "tasks/cancel", id, fmt.Sprintf(`"taskId":%q`, id)); failure != "" {
+			t.Fatalf("cancel: %s %s", r, failure)
+		}
+	}
+	first := begin()
+	cancel(first)
+	second := begin()
+	if second == first {
+		t.Fatal("an equal call joined the cancelled task")
+	}
+	cancel(first) // a second time, with no effect on the new task
+	if again := begin(); again != second {
+		t.Errorf("an equal call is task %s, want %s", again, second)
+	}
+	cancel(second)
+	w.stop()
+	w.start(t, upstreamConfig(u, ""), gateway.Config{})
+	third := begin()
+	if third == second {
+		t.Error("an equal call joined the cancelled task after a restart")
+	}
+	w.decide(t, third, tenon.Allow)
+	until(t, "the call", func() bool { return u.writes.Load() == 1 })
+}
+
+// TestGW_21_Update checks that answers to questions of a task that are not open are ignored, as SEP-2663 says, and that
+// anything else than answers is refused.
+func TestGW_21_Update(t *testing.T) {
+	w := open(t, upstreamConfig(serveUpstream(t, mcp.ServerConfig{}), ""), gateway.Config{})
+	r, _ := w.modern(t, annaToken, tasksDeclared, "tools/call", "write", `"name":"write","arguments":{"n":1}`)
+	id := rawjson.String(rawjson.Field([]byte(r), "taskId"))
+	for responses, ok := range map[string]bool{
+		`,"inputResponses":{}`:                         true,
+		`,"inputResponses":{"never":{"action":"zap"}}`: true,
+		`,"inputResponses":{"never":"accept"}`:         false,
+		`,"inputResponses":[{"action":"accept"}]`:      false,
+		`,"inputResponses":"accept"`:                   false,
+		``:                                             false,
+	} {
+		r, failure := w.modern(t, annaToken, tasksDeclared, "tasks/update", id, fmt.Sprintf(`"taskId":%q%s`, id, responses))
+		if ok && r != `{"resultType":"complete"}` || !ok && !strings.Contains(failure, "-32602") {
+			t.Errorf("%s: %s %s", responses, r, failure)
+		}
+	}
+	if n := len(w.waitingNow(t)); n != 1 {
+		t.Errorf("%d calls wait after the answers, want 1", n)
+	}
+}
+
 // TestGW_21_TasksOfAClient polls a task with a whole client.
 func TestGW_21_TasksOfAClient(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})

@@ -26,10 +26,10 @@ func TestBatchEndsGarbage(t *testing.T) {
 
 // TestLongBatch checks that the requests after the limit of a batch are answered with an error.
 func TestLongBatch(t *testing.T) {
-	handled := make(chan string, maxBatch+10)
+	handled := make(chan string, MaxBatch+10)
 	p, s := start(t, Config{MaxRequests: 10, Quick: func(*Request) bool { return true },
 		Handle: func(_ context.Context, r *Request) ([]byte, error) { handled <- string(r.ID); return []byte("{}"), nil }})
-	notify := strings.Repeat(`{"jsonrpc":"2.0","method":"x"},`, maxBatch-1)
+	notify := strings.Repeat(`{"jsonrpc":"2.0","method":"x"},`, MaxBatch-1)
 	p.Deliver([]byte("[" + notify + `{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"a"}]`))
 	var all []string
 	for range 2 {

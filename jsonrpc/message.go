@@ -131,21 +131,22 @@ func AppendError(b, id []byte, e *Error) []byte {
 	return append(b, "}}"...)
 }
 
-// batch calls f with each message of a batch and the index of the message. MCP revision 2025-03-26 allows batches. It
-// returns false if b is not a batch, or is an empty batch.
-func batch(b []byte, f func(i int, one []byte)) bool {
+// Batch calls f with each message of a batch, and whether it is over the limit of [MaxBatch] messages. MCP revision
+// 2025-03-26 allows batches. It returns false if b is not a batch, or is an empty batch.
+func Batch(b []byte, f func(one []byte, over bool)) bool {
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '[' || Valid(b) != nil {
 		return false
 	}
 	n := 0
 	for v := range rawjson.Elements(b) {
-		f(n, v)
+		f(v, n >= MaxBatch)
 		n++
 	}
 	return n > 0
 }
 
-// maxBatch bounds the messages of a batch. Further messages are treated as unreadable.
-const maxBatch = 1000
+// MaxBatch bounds the messages of a batch. Further messages are treated as unreadable.
+const MaxBatch = 1000
 
-var errBatch = fmt.Errorf("it follows the first %d messages of a batch; send smaller batches", maxBatch)
+// ErrBatch is the error about a message over [MaxBatch].
+var ErrBatch = fmt.Errorf("it follows the first %d messages of a batch; send smaller batches", MaxBatch)

@@ -38,17 +38,20 @@ var wire = rawjson.Rules{Depth: MaxDepth, UniqueKeys: true, UTF8: true, Number: 
 
 // Parse reads the envelope of b into m. It refuses anything but a single JSON object in valid UTF-8 (RFC
 // 8259). It also refuses duplicate keys at any level, nesting over [MaxDepth], numbers of more than 4,300 bytes, and
-// envelopes that are neither request, notification nor response. It replaces escapes of half a surrogate pair in b by
+// envelopes that are neither request, notification nor response, and requests and notifications of another version of
+// JSON-RPC; a missing version is accepted. It replaces escapes of half a surrogate pair in b by
 // \ufffd: programs that cut texts make them, and many decoders refuse the whole message because of one.
 func Parse(b []byte, m *Message) error {
 	*m = Message{}
-	var method []byte
+	var method, version []byte
 	err := rawjson.CheckObject(b, wire, func(key, value []byte) {
 		switch string(key) {
 		case "id":
 			m.ID = value
 		case "method":
 			method = value
+		case "jsonrpc":
+			version = value
 		case "params":
 			m.Params = value
 		case "result":
@@ -60,6 +63,9 @@ func Parse(b []byte, m *Message) error {
 	if err != nil {
 		*m = Message{}
 		return fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	if method != nil && version != nil && rawjson.String(version) != "2.0" {
+		return fmt.Errorf("%w: jsonrpc is %s instead of \"2.0\"", ErrSyntax, clip(version))
 	}
 	return m.check(method)
 }

@@ -28,6 +28,10 @@ func TestParse(t *testing.T) {
 		{"W19_nul_escaped", `{"id":1,"result":"\u0000"}`, true},
 		{"L7_deep", `{"id":1,"result":` + strings.Repeat("[", 2_000_000), false},
 		{"L7_within", `{"id":1,"result":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`, true},
+		{"version_1", `{"jsonrpc":"1.0","id":1,"method":"x"}`, false},
+		{"version_number", `{"jsonrpc":2.0,"id":1,"method":"x"}`, false},
+		{"version_1_notice", `{"jsonrpc":"1.0","method":"x"}`, false},
+		{"version_1_answer", `{"jsonrpc":"1.0","id":1,"result":1}`, true}, // the answer is of use anyway
 		{"both", `{"id":1,"method":"x","result":1}`, false},
 		{"neither", `{"id":1}`, false},
 		{"tail", `{"id":1,"result":1}x`, false},

@@ -99,7 +99,8 @@ type Peer struct {
 
 	mu      sync.Mutex
 	open    map[int64]*pending
-	inbound map[string]context.CancelFunc
+	inbound map[string]*inbound
+	sending int // responses being sent
 	err     error
 	ctx     context.Context // context of running requests; cancelled after err is set
 	end     context.CancelFunc
@@ -128,7 +129,7 @@ func New(s Stream, cfg Config) *Peer {
 		cfg.MaxGarbage = 10_000
 	}
 	p := &Peer{cfg: cfg, stream: s, log: cfg.Logger,
-		open: make(map[int64]*pending), inbound: make(map[string]context.CancelFunc)}
+		open: make(map[int64]*pending), inbound: make(map[string]*inbound)}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	return p
 }
@@ -325,7 +326,7 @@ func (p *Peer) deliver(b []byte, via int64) {
 	var m Message
 	err := Parse(b, &m)
 	if err != nil {
-		if !batch(b, func(i int, one []byte) { p.deliverOne(i, one, via) }) {
+		if !Batch(b, func(one []byte, over bool) { p.deliverOne(one, over, via) }) {
 			p.unreadable(b, err)
 		}
 		return
@@ -334,12 +335,12 @@ func (p *Peer) deliver(b []byte, via int64) {
 	p.take(&m, via)
 }
 
-// deliverOne handles message i of a batch.
-func (p *Peer) deliverOne(i int, b []byte, via int64) {
+// deliverOne handles a message of a batch.
+func (p *Peer) deliverOne(b []byte, over bool, via int64) {
 	var m Message
 	err := Parse(b, &m)
-	if i >= maxBatch {
-		err = errBatch
+	if over {
+		err = ErrBatch
 	}
 	if err != nil {
 		p.unreadable(b, err)

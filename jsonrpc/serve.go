@@ -34,12 +34,21 @@ func (p *Peer) serve(r *Request) {
 	p.serving.Go(func() { p.reply(ctx, free, r) })
 }
 
-// reply handles a registered request and sends the response.
+// errCancelled is the cause of the end of a request's context if the other side cancelled the request.
+var errCancelled = errors.New("the request was cancelled")
+
+// reply handles a registered request and sends the response. A request that the other side cancelled gets none (MCP,
+// cancellation).
 func (p *Peer) reply(ctx context.Context, free func(), r *Request) {
 	defer free()
 	body := Body()
 	defer PutBody(body)
 	*body = p.answer(ctx, *body, r)
+	if context.Cause(ctx) == errCancelled {
+		p.log.Debug("a cancelled request gets no response", "method", r.Method)
+		return
+	}
+	defer p.replying(r)()
 	if err := p.send(p.ctx, Outgoing{Body: *body}); err != nil && p.ctx.Err() == nil {
 		p.log.Debug("response not sent", "method", r.Method, "error", err.Error())
 	}
@@ -91,17 +100,37 @@ func (p *Peer) begin(parent context.Context, r *Request) (ctx context.Context, f
 			"use a new id for each request")
 	case p.err != nil:
 		return nil, nil, Errorf(CodeInternal, "the connection is closed")
-	case len(p.inbound) >= p.cfg.MaxRequests:
+	case len(p.inbound)+p.sending >= p.cfg.MaxRequests:
 		return nil, nil, Errorf(CodeInternal, "too many concurrent requests")
 	}
-	ctx, cancel := context.WithCancel(parent)
-	p.inbound[id] = cancel
+	ctx, cancel := context.WithCancelCause(parent)
+	mine := &inbound{cancel}
+	p.inbound[id] = mine
 	return ctx, func() {
-		cancel()
+		cancel(nil)
 		p.mu.Lock()
-		delete(p.inbound, id)
-		p.mu.Unlock()
+		defer p.mu.Unlock()
+		if p.inbound[id] == mine {
+			delete(p.inbound, id)
+		}
 	}, nil
+}
+
+// inbound is a request from the other side that is being handled.
+type inbound struct{ cancel context.CancelCauseFunc }
+
+// replying releases the id of a request before its response is sent, because the other side can use the id again as
+// soon as it has the response. Until sent is called, the request still counts as one of MaxRequests.
+func (p *Peer) replying(r *Request) (sent func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.inbound, string(r.ID))
+	p.sending++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.sending--
+	}
 }
 
 func (p *Peer) answer(ctx context.Context, b []byte, r *Request) []byte {
@@ -130,14 +159,14 @@ func (p *Peer) handle(ctx context.Context, r *Request) (result []byte, err error
 	return p.cfg.Handle(ctx, r)
 }
 
-// CancelRequest cancels the context of a running request from the other side. It reports false if no request
-// has this id.
+// CancelRequest cancels the context of a running request from the other side, which then gets no response. It reports
+// false if no request has this id.
 func (p *Peer) CancelRequest(id []byte) bool {
 	p.mu.Lock()
-	cancel := p.inbound[string(id)]
+	running := p.inbound[string(id)]
 	p.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if running != nil {
+		running.cancel(errCancelled)
 	}
-	return cancel != nil
+	return running != nil
 }

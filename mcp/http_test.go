@@ -133,6 +133,8 @@ func TestHTTPServerRefuses(t *testing.T) {
 			r.Header.Set("MCP-Protocol-Version", mcp.Modern)
 			r.Header.Set("Mcp-Method", "tools/call")
 		}, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, 400},
+		{"an old version that is not known", func(r *http.Request) { r.Header.Set("MCP-Protocol-Version", "1999-01-01") },
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 400},
 		{"a version that is not known", func(r *http.Request) { r.Header.Set("MCP-Protocol-Version", "v999") },
 			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"v999","io.modelcontextprotocol/clientCapabilities":{}}}}`, 400},
 	}
@@ -147,5 +149,70 @@ func TestHTTPServerRefuses(t *testing.T) {
 				t.Errorf("status %d, want %d: %s", w.Code, tt.status, w.Body)
 			}
 		})
+	}
+}
+
+// TestHTTPVersionHeader checks that requests of a session are refused if their header names a revision that is not
+// supported (2025-11-25, transports). The header of initialize does not matter: its params propose the revision.
+func TestHTTPVersionHeader(t *testing.T) {
+	s := batchServer(t)
+	for name, cfg := range map[string]mcp.HTTPConfig{"with sessions": {}, "without": {Sessionless: true}} {
+		h := s.HTTP(cfg)
+		session := ""
+		send := func(method, version, body string) *httptest.ResponseRecorder {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // ends the stream of a GET
+			r := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1/mcp", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("MCP-Protocol-Version", version)
+			if session != "" {
+				r.Header.Set("Mcp-Session-Id", session)
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			return w
+		}
+		w := send(http.MethodPost, "1999-01-01", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}`)
+		if w.Code != 200 {
+			t.Fatalf("%s: initialize: status %d: %s", name, w.Code, w.Body)
+		}
+		if !cfg.Sessionless {
+			session = w.Header().Get("Mcp-Session-Id")
+		}
+		const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		for _, c := range [][2]string{{http.MethodPost, ping}, {http.MethodPost, "[" + ping + "]"}, {http.MethodGet, ""}, {http.MethodDelete, ""}} {
+			if w := send(c[0], "1999-01-01", c[1]); w.Code != 400 {
+				t.Errorf("%s: %s %s: status %d: %s", name, c[0], c[1], w.Code, w.Body)
+			}
+		}
+		for _, version := range []string{"", "2024-11-05", "2025-06-18", mcp.LatestLegacy} {
+			if w := send(http.MethodPost, version, ping); w.Code != 200 {
+				t.Errorf("%s: %q: status %d: %s", name, version, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+// TestInvalidParams checks the answers to requests whose params cannot be read.
+func TestInvalidParams(t *testing.T) {
+	h := batchServer(t).HTTP(mcp.HTTPConfig{Sessionless: true})
+	for body, want := range map[string]string{
+		`"method":"tools/call","params":[1]`:                              "params is not an object",
+		`"method":"tools/call","params":"echo"`:                           "params is not an object",
+		`"method":"tools/call","params":{}`:                               "params name no tool",
+		`"method":"tools/call","params":{"name":5}`:                       "params name no tool",
+		`"method":"tools/call"`:                                           "params name no tool",
+		`"method":"initialize"`:                                           "params name no protocolVersion",
+		`"method":"initialize","params":{"protocolVersion":5}`:            "params name no protocolVersion",
+		`"method":"initialize","params":{"protocolVersion":"1999-01-01"}`: `"protocolVersion":"` + mcp.LatestLegacy,
+		`"method":"tools/list","params":null`:                             `"tools":[`,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,`+body+`}`))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if got := w.Body.String(); !strings.Contains(got, want) || strings.HasPrefix(want, "params") && !strings.Contains(got, "-32602") {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
 	}
 }

@@ -17,7 +17,8 @@ type answer struct {
 	id        []byte
 	mu        sync.Mutex
 	streaming bool
-	finished  bool // w must not be used any more
+	finished  bool         // w must not be used any more
+	whole     *batchAnswer // if it answers a request of a batch; w is not used then
 }
 
 func (a *answer) stream() {
@@ -59,6 +60,10 @@ func (a *answer) request(b []byte) {
 	if a.finished {
 		return // a notification that came too late
 	}
+	if a.whole != nil {
+		a.whole.request(b)
+		return
+	}
 	if !a.streaming {
 		a.stream()
 	}
@@ -84,11 +89,25 @@ func (a *answer) finish(result []byte, err error, modern bool) {
 		}
 		b = jsonrpc.AppendError(nil, a.id, e)
 	}
-	if a.streaming {
+	switch {
+	case a.whole != nil:
+		a.whole.add(b)
+	case a.streaming:
 		a.event(b)
-		return
+	default:
+		reply(a.w, status, b)
 	}
-	reply(a.w, status, b)
+}
+
+// drop ends the answer without a response, because the client cancelled the request (2025-11-25, cancellation). The
+// answer is then an event stream without a response.
+func (a *answer) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.finished = true
+	if a.whole == nil && !a.streaming {
+		a.stream()
+	}
 }
 
 // modernStatus is the HTTP status of an error in the modern era.

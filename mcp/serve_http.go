@@ -112,8 +112,8 @@ func (c HTTPConfig) local(hostport string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(c.Hosts, host)
 }
 
-// message reads the JSON-RPC message in a POST. If ok is false, it has already sent an error response.
-func (c HTTPConfig) message(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) (body []byte, ok bool) {
+// body reads the body of a POST. If ok is false, it has already sent an error response.
+func (c HTTPConfig) body(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/json" {
 		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
 		return nil, false
@@ -128,16 +128,30 @@ func (c HTTPConfig) message(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		http.Error(w, err.Error(), status)
 		return nil, false
 	}
-	if err := jsonrpc.Parse(body, m); err != nil {
-		reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(jsonrpc.CodeParse, "%s", err)))
-		return nil, false
-	}
 	return body, true
 }
 
+// parse reads a JSON-RPC message. If it returns false, it has already sent an error response.
+func parse(w http.ResponseWriter, body []byte, m *jsonrpc.Message) bool {
+	err := jsonrpc.Parse(body, m)
+	if err == nil {
+		return true
+	}
+	code := jsonrpc.CodeParse
+	if jsonrpc.Valid(body) == nil {
+		code = jsonrpc.CodeInvalidRequest
+	}
+	reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(code, "%s", err)))
+	return false
+}
+
 func (h *httpServer) post(w http.ResponseWriter, r *http.Request) {
+	body, ok := h.cfg.body(w, r)
+	if !ok || h.batch(w, r, body) {
+		return
+	}
 	var m jsonrpc.Message
-	if _, ok := h.cfg.message(w, r, &m); !ok {
+	if !parse(w, body, &m) {
 		return
 	}
 	version := r.Header.Get("MCP-Protocol-Version")
@@ -145,7 +159,23 @@ func (h *httpServer) post(w http.ResponseWriter, r *http.Request) {
 		h.modern(w, r, &m, version)
 		return
 	}
+	if m.Method != "initialize" && !speaks(w, r, m.ID) {
+		return
+	}
 	h.legacy(w, r, &m)
+}
+
+// speaks checks the header MCP-Protocol-Version of a legacy request after initialize. Clients of older revisions do not
+// send it. If it names a revision that is not supported, speaks sends an error response (2025-11-25, transports).
+func speaks(w http.ResponseWriter, r *http.Request, id []byte) bool {
+	version := r.Header.Get("MCP-Protocol-Version")
+	if version == "" || IsLegacy(version) {
+		return true
+	}
+	reply(w, http.StatusBadRequest, jsonrpc.AppendError(nil, id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
+		"the protocol version %q in the header MCP-Protocol-Version is not supported; supported: %s, %s", version,
+		Modern, strings.Join(legacy[:], ", "))))
+	return false
 }
 
 func readAll(r *http.Request, limit int64) ([]byte, error) {
@@ -250,32 +280,46 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		return
 	}
 	if !m.IsRequest() {
-		if m.Method == "notifications/cancelled" {
-			s.cancel(rawjson.Field(m.Params, "requestId"))
-		}
-		if h.s.cfg.Observe != nil && m.Method != "" {
-			_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notification has no response
-		}
-		switch {
-		case m.IsAnswer():
-			s.answered(*m)
-		case m.Method == "notifications/initialized" && h.s.cfg.Initialized != nil:
-			go h.s.cfg.Initialized(context.WithoutCancel(r.Context()), s.ask)
-		}
+		h.noted(r, s, m)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
+	h.answer(r, s, m, a)
+}
+
+// noted handles a notification or a response of the client of a session.
+func (h *httpServer) noted(r *http.Request, s *httpSession, m *jsonrpc.Message) {
+	if m.Method == "notifications/cancelled" {
+		s.cancel(rawjson.Field(m.Params, "requestId"), errCancelled)
+	}
+	if h.s.cfg.Observe != nil && m.Method != "" {
+		_ = h.s.cfg.Observe(r.Context(), m.Method, m.Params) // a notification has no response
+	}
+	switch {
+	case m.IsAnswer():
+		s.answered(*m)
+	case m.Method == "notifications/initialized" && h.s.cfg.Initialized != nil:
+		go h.s.cfg.Initialized(context.WithoutCancel(r.Context()), s.ask)
+	}
+}
+
+// answer handles a request of a session.
+func (h *httpServer) answer(r *http.Request, s *httpSession, m *jsonrpc.Message, a *answer) {
 	// In this era, a dropped connection does not cancel the request.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer cancel(nil)
 	if !s.enter(m.ID, cancel) {
 		a.finish(nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a request with the id %s is under way", m.ID), false)
 		return
 	}
-	defer s.cancel(m.ID)
 	c := &serverConn{s: h.s, version: LatestLegacy, parent: s.serverConn, notify: a.notice, ask: s.asking(a.request),
 		left: leaves(r)}
 	result, err := c.handle(ctx, &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
+	if context.Cause(ctx) == errCancelled {
+		a.drop()
+		return
+	}
+	s.cancel(m.ID, nil) // the client can use the id again as soon as it has the response
 	a.finish(result, err, false)
 }
 
@@ -292,7 +336,11 @@ func (h *httpServer) single(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	a := &answer{w: w, id: m.ID}
+	h.singly(r, m, &answer{w: w, id: m.ID})
+}
+
+// singly handles a legacy request without a session.
+func (h *httpServer) singly(r *http.Request, m *jsonrpc.Message, a *answer) {
 	if m.Method == "resources/subscribe" {
 		a.finish(nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a subscription needs the session that initialize "+
 			"began; send it in the header Mcp-Session-Id"), false)
@@ -314,6 +362,9 @@ func (h *httpServer) get(w http.ResponseWriter, r *http.Request) {
 	if h.s.cfg.NoLegacy {
 		w.Header().Set("Allow", "POST")
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	if !speaks(w, r, nil) {
 		return
 	}
 	s := h.session(w, r)
@@ -345,6 +396,9 @@ func (h *httpServer) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *httpServer) delete(w http.ResponseWriter, r *http.Request) {
+	if !speaks(w, r, nil) {
+		return
+	}
 	if h.s.cfg.NoLegacy || !h.end(r.Header.Get("Mcp-Session-Id")) {
 		http.Error(w, "no such session", http.StatusNotFound)
 		return

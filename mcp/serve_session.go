@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -17,7 +18,7 @@ type httpSession struct {
 	notices chan []byte
 
 	mu    sync.Mutex
-	open  map[string]context.CancelFunc
+	open  map[string]context.CancelCauseFunc
 	users int                             // streams and requests
 	used  time.Time                       // when the last of them ended
 	asked map[string]chan jsonrpc.Message // requests to the client, by id
@@ -29,7 +30,7 @@ type httpSession struct {
 const maxSessions = 10_000
 
 // enter records a request. It returns false if a request with the same id is running.
-func (s *httpSession) enter(id []byte, cancel context.CancelFunc) bool {
+func (s *httpSession) enter(id []byte, cancel context.CancelCauseFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[string(id)] != nil {
@@ -59,11 +60,15 @@ func (s *httpSession) isIdle(after time.Duration) bool {
 	return after > 0 && s.users == 0 && len(s.open) == 0 && time.Since(s.used) > after
 }
 
-func (s *httpSession) cancel(id []byte) {
+// errCancelled is the cause of the end of a request's context if the client cancelled the request.
+var errCancelled = errors.New("the request was cancelled")
+
+// cancel ends the context of a request and releases its id.
+func (s *httpSession) cancel(id []byte, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cancel := s.open[string(id)]; cancel != nil {
-		cancel()
+		cancel(cause)
 		delete(s.open, string(id))
 	}
 }
@@ -114,7 +119,7 @@ func (h *httpServer) begin() (*httpSession, string, bool) {
 	id := h.cfg.NewSession()
 	s := &httpSession{serverConn: &serverConn{s: h.s, subs: map[string][]byte{}}, notices: make(chan []byte, 64),
 		used: time.Now(),
-		open: map[string]context.CancelFunc{}, asked: map[string]chan jsonrpc.Message{}}
+		open: map[string]context.CancelCauseFunc{}, asked: map[string]chan jsonrpc.Message{}}
 	s.ask = s.asking(func(b []byte) {
 		select {
 		case s.notices <- b:
@@ -153,7 +158,7 @@ func (h *httpServer) end(id string) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, cancel := range s.open { // nobody can answer their questions any more
-			cancel()
+			cancel(nil)
 		}
 	}
 	return ok

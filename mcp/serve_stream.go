@@ -113,9 +113,12 @@ func (h *sseServer) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *sseServer) post(w http.ResponseWriter, r *http.Request) {
-	var m jsonrpc.Message
-	body, ok := h.cfg.message(w, r, &m)
+	body, ok := h.cfg.body(w, r)
 	if !ok {
+		return
+	}
+	var m jsonrpc.Message
+	if !jsonrpc.Batch(body, func([]byte, bool) {}) && !parse(w, body, &m) {
 		return
 	}
 	h.mu.Lock()
@@ -195,7 +198,7 @@ func (s *Server) Plain(cfg HTTPConfig) http.Handler {
 			return
 		}
 		var m jsonrpc.Message
-		if _, ok := cfg.message(w, r, &m); !ok {
+		if body, ok := cfg.body(w, r); !ok || !parse(w, body, &m) {
 			return
 		}
 		if !m.IsRequest() {

@@ -376,6 +376,8 @@ func (c *serverConn) handle(ctx context.Context, r *jsonrpc.Request) ([]byte, er
 	meta := rawjson.Field(r.Params, "_meta")
 	version, named := rawjson.ParseString(rawjson.Field(meta, metaVersion))
 	switch {
+	case len(r.Params) > 0 && !rawjson.IsObject(r.Params) && string(r.Params) != "null":
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params is not an object")
 	case named && (version != Modern || c.s.cfg.NoModern):
 		e := jsonrpc.Errorf(codeUnsupportedVersion, "unsupported protocol version %q", version)
 		if c.s.cfg.NoModern {
@@ -403,7 +405,10 @@ func (c *serverConn) legacy(ctx context.Context, r *jsonrpc.Request, meta []byte
 	}
 	switch r.Method {
 	case "initialize":
-		version := rawjson.String(rawjson.Field(r.Params, "protocolVersion"))
+		version, ok := rawjson.ParseString(rawjson.Field(r.Params, "protocolVersion"))
+		if !ok {
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params name no protocolVersion")
+		}
 		if !IsLegacy(version) {
 			version = LatestLegacy
 		}

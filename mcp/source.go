@@ -132,6 +132,9 @@ func (c *serverConn) toolRequest(r *jsonrpc.Request, meta []byte, modern bool) *
 // call calls a tool.
 func (c *serverConn) call(ctx context.Context, r *jsonrpc.Request, meta []byte, modern bool) ([]byte, error) {
 	t := c.toolRequest(r, meta, modern)
+	if t.Name == "" {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params name no tool")
+	}
 	run, err := c.s.tool(t)
 	if err != nil {
 		return nil, err
