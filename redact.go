@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +17,9 @@ import (
 const minRedacted = 6
 
 // Redactor masks the values of secrets in text that is shown, logged or stored. It recognizes a secret in plain form,
-// in JSON, in URLs, in hexadecimal and in base64. In JSON and in URLs, only the special characters or all characters
-// may be escaped. JSON may be nested in strings of JSON up to three levels. Secrets are added when they are first used.
+// in JSON, in URLs, in HTML, in hexadecimal and in base64. In JSON, only the special characters or all characters may be
+// escaped; in URLs and HTML, any of them. JSON may be nested in strings of JSON up to three levels, and so may be the
+// others. Secrets are added when they are first used.
 // The zero value has no secrets. It is safe for concurrent use.
 type Redactor struct {
 	mu    sync.RWMutex
@@ -27,6 +27,7 @@ type Redactor struct {
 	// starts contains the forms that begin with an escape, by their first bytes. It allows one pass over a text to find
 	// out whether the text contains any of them. To search for each form separately would take ten times as long.
 	starts map[string][][]byte
+	pluses [][]byte // secrets with spaces, as decoding of percent escapes leaves them if the spaces were written as +
 }
 
 const shortText = 31
@@ -34,10 +35,10 @@ const shortText = 31
 // startLen is the length of the keys of starts. No form is shorter.
 const startLen = minRedacted
 
-// form is one form of a secret. If a text does not contain the mark, it does not contain the form.
+// form is one form of a secret.
 type form struct {
-	text []byte
-	mark byte // '%' or '\\'; 0 for neither
+	text    []byte
+	escaped bool // it contains a backslash
 }
 
 // Add registers a secret for redaction.
@@ -50,17 +51,17 @@ func (r *Redactor) Add(s Secret) {
 	defer r.mu.Unlock()
 	hexed := hex.EncodeToString([]byte(v))
 	forms := append(base64Forms(v), v, hexed, strings.ToUpper(hexed))
-	forms = append(append(forms, urlForms(v)...), jsonForms(v)...)
+	forms = append(forms, jsonForms(v)...)
+	if strings.Contains(v, " ") { // some encoders write a space of a URL as a plus sign
+		r.pluses = append(r.pluses, []byte(strings.ReplaceAll(v, " ", "+")))
+	}
 	for _, f := range forms {
 		if slices.ContainsFunc(r.forms, func(o form) bool { return string(o.text) == f }) {
 			continue
 		}
-		mark := byte(0)
-		if i := strings.IndexAny(f, `%\`); i >= 0 {
-			mark = f[i]
-		}
-		r.forms = append(r.forms, form{[]byte(f), mark})
-		if mark != 0 && f[0] == mark {
+		escaped := strings.Contains(f, `\`)
+		r.forms = append(r.forms, form{[]byte(f), escaped})
+		if f[0] == '\\' {
 			if r.starts == nil {
 				r.starts = map[string][][]byte{}
 			}
@@ -68,32 +69,6 @@ func (r *Redactor) Add(s Secret) {
 		}
 	}
 	slices.SortStableFunc(r.forms, func(a, b form) int { return len(b.text) - len(a.text) })
-}
-
-// urlForms returns the forms of a text in a URL: with the escapes of common encoders, and with every byte escaped. The
-// digits of an escape may have either case.
-func urlForms(v string) []string {
-	var all strings.Builder
-	for _, c := range []byte(v) {
-		fmt.Fprintf(&all, "%%%02X", c)
-	}
-	var forms []string
-	for _, form := range []string{url.QueryEscape(v), url.PathEscape(v), all.String()} {
-		forms = append(forms, form, lowerEscapes(form), strings.ReplaceAll(form, "%", "%25")) // a URL within a URL
-	}
-	return forms
-}
-
-// lowerEscapes changes the hexadecimal digits of percent escapes to lower case.
-func lowerEscapes(text string) string {
-	b := []byte(text)
-	for i := 0; i+2 < len(b); i++ {
-		if b[i] == '%' {
-			copy(b[i+1:i+3], bytes.ToLower(b[i+1:i+3]))
-			i += 2
-		}
-	}
-	return string(b)
 }
 
 // base64Forms returns the base64 forms of a text, both of the text alone and within a longer text. Within a longer
@@ -181,24 +156,28 @@ func (r *Redactor) Size() int {
 func (r *Redactor) Bytes(b []byte) []byte {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	percent, backslash := bytes.IndexByte(b, '%') >= 0, bytes.IndexByte(b, '\\') >= 0
-	escapes := percent && r.startsIn(b, '%') || backslash && r.startsIn(b, '\\')
+	backslash := bytes.IndexByte(b, '\\') >= 0
+	escapes := backslash && r.startsIn(b)
 	for _, f := range r.forms {
-		if f.mark == '%' && !percent || f.mark == '\\' && !backslash || f.text[0] == f.mark && !escapes {
+		if f.escaped && !backslash || f.text[0] == '\\' && !escapes {
 			continue
 		}
-		// Package bytes finds short texts with vector instructions, and longer ones much slower.
-		if bytes.Contains(b, f.text[:min(len(f.text), shortText)]) && bytes.Contains(b, f.text) {
+		if contains(b, f.text) {
 			b = bytes.ReplaceAll(b, f.text, []byte(secretMask))
 		}
 	}
-	return b
+	return r.decoded(b)
 }
 
-// startsIn reports whether a text contains a form that begins with an escape of the given mark.
-func (r *Redactor) startsIn(b []byte, mark byte) bool {
+// contains is bytes.Contains, which finds short texts with vector instructions, and longer ones much slower.
+func contains(b, text []byte) bool {
+	return bytes.Contains(b, text[:min(len(text), shortText)]) && bytes.Contains(b, text)
+}
+
+// startsIn reports whether a text contains a form that begins with an escape of JSON.
+func (r *Redactor) startsIn(b []byte) bool {
 	for {
-		i := bytes.IndexByte(b, mark)
+		i := bytes.IndexByte(b, '\\')
 		if i < 0 || len(b)-i < startLen {
 			return false
 		}

@@ -151,3 +151,50 @@ func TestRedactorResultEscapes(t *testing.T) {
 		}
 	}
 }
+
+// TestRedactorDecodes checks that a secret is masked however an encoder of URLs or of HTML writes it.
+func TestRedactorDecodes(t *testing.T) {
+	var r tenon.Redactor
+	for _, secret := range []string{"p@ssw0rd!x9", "pa ss/wo+rd=98 xyz", "it's(a)*\"<b>&~é", "100%41secret"} {
+		r.Add(tenon.NewSecret(secret))
+	}
+	for _, text := range []string{
+		"p%40ssw0rd!x9", "p%40ssw0rd%21x9", "p@ssw0rd%21x9", "%70%40ssw0rd!x%39", // JavaScript and others
+		"pa%20ss%2Fwo%2Brd%3D98%20xyz", "pa+ss%2fwo%2Brd%3d98+xyz", "pa%20ss/wo%2brd=98%20xyz",
+		"p%2540ssw0rd!x9", "p%252540ssw0rd!x9", "p%25%34%30ssw0rd!x9", // a URL in a URL
+		"it's(a)*%22%3Cb%3E%26~%C3%A9", "it%27s%28a%29%2a%22%3cb%3e%26%7e%c3%a9", // lower-case hexadecimal digits
+		"it's(a)*&quot;&lt;b&gt;&amp;~é", "it&#39;s(a)*&#34;&lt;b&gt;&amp;~&eacute;", "it&#x27;s&#40;a)*\"&lt;b>&#x26;~é",
+		"pa ss&#x2F;wo+rd&#x3D;98 xyz", "p%26%2364%3Bssw0rd!x9", // HTML in a URL
+		"100%2541secret", "100%41secret", "cGEgc3Mvd28rcmQ9OTggeHl6", "%63GEgc3Mvd28rcmQ9OTggeHl6",
+	} {
+		// What only looks like an escape, and other escapes, remain as they are.
+		for _, around := range [][2]string{{"", ""}, {"x=%-", "&y=%41&z=1%"}, {"é%c3%a9&amp;", "%zz&amp;;&"}, {"%25", "%2541"}} {
+			want := around[0] + "***" + around[1]
+			if got := r.Text(around[0] + text + around[1]); got != want {
+				t.Errorf("SEC-G10: %q became %q, not %q", around[0]+text+around[1], got, want)
+			}
+		}
+		if got := r.Text(text + "," + text + text); got != "***,******" {
+			t.Errorf("SEC-G10: %q three times became %q", text, got)
+		}
+	}
+	for _, text := range []string{"", "%", "%4", "&", "&;", "&amp", "100%25 of a%20b &amp; c", "%%%%%41&&&&"} {
+		if got := r.Text(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+// FuzzRedactor checks that masking text with escapes neither fails nor leaves a secret that can be decoded.
+func FuzzRedactor(f *testing.F) {
+	f.Add("p%40ssw0rd!x9", "%2540")
+	f.Add("&#112;@ssw0rd!x9", "&amp;")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		var r tenon.Redactor
+		r.Add(tenon.NewSecret("p@ssw0rd!x9"))
+		got := r.Text(before + "p%40ssw0rd%21x9" + after)
+		if plain, err := url.PathUnescape(got); err == nil && strings.Contains(plain, "p@ssw0rd!x9") {
+			t.Errorf("SEC-G10: %q became %q", before+after, got)
+		}
+	})
+}

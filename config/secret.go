@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config/tree"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // ErrUnset is the cause of the error about a secret whose environment variable is not set. No other place can have its
@@ -183,21 +184,8 @@ func wideMode(path string) (fs.FileMode, bool) {
 	return st.Mode().Perm(), st.Mode().Perm()&0o077 != 0
 }
 
-var tokenPrefixes = []string{"sk-", "sk_live_", "rk_live_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-",
-	"xoxb-", "xoxp-",
-	"xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "hf_", "pypi-", "SG.", "eyJ", "dop_v1_", "shpat_", "tvly-"}
-
-// looksLikeToken reports whether a literal is probably a secret: it begins like the tokens of well-known services and
-// is long enough. An Authorization scheme may precede it.
-func looksLikeToken(s string) bool {
-	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "Token ", "token "} {
-		if rest, ok := strings.CutPrefix(s, scheme); ok {
-			return len(strings.TrimSpace(rest)) >= 8 && !strings.Contains(rest, "${")
-		}
-	}
-	return len(s) >= 16 && !strings.ContainsAny(s, " $") &&
-		slices.ContainsFunc(tokenPrefixes, func(p string) bool { return strings.HasPrefix(s, p) })
-}
+// looksLikeToken reports whether a literal is probably a secret; see [servers.LooksLikeToken].
+func looksLikeToken(s string) bool { return servers.LooksLikeToken(s) }
 
 var _ io.Writer = (*capped)(nil)
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config/tree"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // Value is one value of a configuration, with its origin.
@@ -24,7 +25,7 @@ type Value struct {
 
 // Show returns the values at and below a path, in the order of the reference, and entries in file order. The path ""
 // means everything. It adds the rules of each trusted layer, which apply besides the project's. Absent values without
-// a default are left out, and values of secrets are never shown. The error has code not_found.
+// a default are left out. Values of secrets, and credentials in URLs and arguments, are never shown. The error has code not_found.
 func (c *Config) Show(path string) ([]Value, error) {
 	w := &shower{c: c, under: path}
 	w.walk(place{}, reflect.ValueOf(*c), field{})
@@ -164,29 +165,26 @@ func (w *shower) list(n *tree.Node, v reflect.Value) string {
 		if n != nil && n.Kind == tree.List && i < len(n.Vals) && n.Vals[i].Kind == tree.Scalar {
 			out[i] = n.Vals[i].Val
 		}
-		if looksLikeToken(out[i]) {
-			out[i] = "***"
-		}
 	}
-	return flow(out)
+	return flow(servers.MaskArgs(out))
 }
 
-// hideTokens returns JSON of the file, or "***" if it contains a token.
+// hideTokens returns JSON of the file without credentials of URLs, or "***" if it contains a token.
 func hideTokens(s string) string {
 	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(`"{}[],: `, r) }) {
 		if looksLikeToken(word) {
 			return "***"
 		}
 	}
-	return s
+	return servers.MaskAddresses(s)
 }
 
-// hidden returns a text of the file as YAML, or "***" if it looks like a token.
+// hidden returns a text of the file as YAML, without credentials of URLs, or "***" if it looks like a token.
 func hidden(s string) string {
 	if looksLikeToken(s) {
 		s = "***"
 	}
-	return scalar(s)
+	return scalar(servers.MaskAddresses(s))
 }
 
 // short formats a duration without zeros at its end: 5m, not 5m0s.

@@ -86,7 +86,10 @@ func (s *Server) Prompt(ctx context.Context, name string, args map[string]string
 		raw, err = c.Prompt(ctx, name, args)
 		return s.failed(c, what, err, ofPrompts)
 	})
-	return raw, err
+	if err != nil {
+		return nil, s.maskError(err)
+	}
+	return maskAnswer(s, raw, what)
 }
 
 // Read returns the contents of a resource. If a client is behind the request and the server wants input first, the
@@ -107,7 +110,10 @@ func (s *Server) Read(ctx context.Context, uri string) (contents []tenon.Content
 		contents, err = c.Read(ctx, uri)
 		return s.failed(c, what, err, ofResources)
 	})
-	return contents, err
+	if err != nil {
+		return nil, s.maskError(err)
+	}
+	return maskAnswer(s, contents, what)
 }
 
 // CompletionRequest asks for values of an argument; see [mcp.CompletionRequest].
@@ -131,7 +137,7 @@ func (s *Server) Complete(ctx context.Context, r mcp.CompletionRequest) (found m
 		return s.failed(c, what, err, ofPrompts)
 	})
 	found.Values = s.maskedAll(found.Values)
-	return found, err
+	return found, s.maskError(err)
 }
 
 // failed explains an error of a request, and checks whether the connection is lost. It returns nil for a nil error.

@@ -185,7 +185,7 @@ func New(name string, cfg Config, opts Options) *Server {
 // target returns the command line or URL that identifies the server to a person, without credentials.
 func (s *Server) target() string {
 	if s.cfg.Transport == TransportStdio {
-		return transport.MaskURLs(strings.Join(append([]string{s.cfg.Command}, s.cfg.Args...), " "))
+		return transport.MaskURLs(strings.Join(append([]string{s.cfg.Command}, MaskArgs(s.cfg.Args)...), " "))
 	}
 	return transport.MaskURL(s.cfg.URL)
 }

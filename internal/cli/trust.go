@@ -82,6 +82,9 @@ func (a *app) judgeTrust(ctx context.Context, cfg *config.Config) (verdict, erro
 	if v.Record, err = a.trustStore().Lookup(v.Project); err != nil && !all && cfg.Found {
 		return v, err
 	}
+	if v.Record != nil {
+		v.Record = maskedRecord(v.Record)
+	}
 	v.Diff = trust.Compare(v.Record, v.Project, v.Items)
 	switch {
 	case v.Record != nil && v.Diff.Empty():

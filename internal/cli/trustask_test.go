@@ -233,6 +233,20 @@ func TestTrustDifference(t *testing.T) {
 	h.unharmed()
 }
 
+// TestTrustDifferenceMasks checks that the difference shows no credentials of URLs, as text and as JSON.
+func TestTrustDifferenceMasks(t *testing.T) {
+	h := newClone(t)
+	h.write("tenon.yaml", "servers:\n  a: {url: \"https://ann:hunter2-a@x.example/?token=hunter2-b&page=1\"}\n")
+	h.trust()
+	h.write("tenon.yaml", "servers:\n  a: {url: \"https://ann:hunter2-c@x.example/?token=hunter2-d&page=2\"}\n")
+	for _, args := range [][]string{{"run", "hi"}, {"run", "hi", "-o", "json"}, {"trust", "show"}} {
+		_, stdout, stderr := runHere(t, args...)
+		if all := stdout + stderr; strings.Contains(all, "hunter2") || !strings.Contains(all, "page=2") {
+			t.Errorf("SEC-G10: %v shows: %s", args, all)
+		}
+	}
+}
+
 // TestWrapHard checks that wrapping a line loses no characters.
 func TestWrapHard(t *testing.T) {
 	for _, line := range []string{"  servers.a: start x", "  " + strings.Repeat("word ", 60), "  " + strings.Repeat("x", 300), "  a " + strings.Repeat("é漢", 100), ""} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,6 +205,9 @@ func (b *itemBuilder) variable(path, name, value string) string {
 	}
 	if config.LooksLikeToken(value) {
 		return name + "=***"
+	}
+	if _, err := url.Parse(value); err == nil && !strings.ContainsAny(value, "$`") {
+		value = servers.MaskAddresses(value)
 	}
 	return name + "=" + shellLine([]string{value})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/trust"
 )
 
@@ -65,9 +66,10 @@ func keptTexts(cfg *config.Config, p trust.Project) map[string]string {
 	return texts
 }
 
-// maskWords replaces words that look like credentials, and the values of settings that are secret by name. References
+// maskWords replaces words that look like credentials, those of URLs, and the values of settings that are secret by name. References
 // such as ${NAME} stay.
 func maskWords(text string) string {
+	text = servers.MaskAddresses(text)
 	text = secretLine().ReplaceAllStringFunc(text, func(found string) string {
 		m := secretLine().FindStringSubmatch(found)
 		if strings.ContainsAny(m[2], "${[") || len(m[2]) < 4 {
@@ -107,6 +109,7 @@ func textLines(v verdict, width int) (lines []string) {
 		if !had || !has {
 			continue
 		}
+		before = maskWords(before) // an older tenon masked less
 		changes := changedLines(textOf(before), textOf(after))
 		if before == after {
 			changes = []string{"(only values that are masked)"}

@@ -9,14 +9,15 @@ import (
 
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/trust"
 )
 
 // Before a person trusts a project, tenon lists what the project can do. The list shows values so that the person sees
 // what really runs, but no secret is readable on the terminal:
 //
-//   - A URL is shown as it is written. If variables or a user name could hide the host, the real host
-//     follows.
+//   - A URL is shown as it is written, without a literal login and without literal values that are secrets by their
+//     name or form. If variables or a user name could hide the host, the real host follows.
 //   - A command, its folder and its environment are shown with the values of the project's own .env, since the
 //     project wrote these values, and they decide what runs. Variables of the person's environment stay ${NAME}, except
 //     in the place of the program. The value of a variable with the name of a secret, such as API_KEY, stays ${NAME}.
@@ -169,9 +170,22 @@ func (b *itemBuilder) masked() {
 		if item.Kind == itemCommand {
 			continue
 		}
+		item.Text = servers.MaskAddresses(item.Text)
 		for _, r := range secrets {
 			item.Text = strings.ReplaceAll(item.Text, r.Value, "${"+r.Name+"}")
 		}
 		b.list[i] = trust.Item{Kind: item.Kind, Path: item.Path, Text: item.Text}
 	}
+}
+
+// maskedRecord returns a record as this version writes it. Older ones masked no logins in URLs.
+func maskedRecord(r *trust.Record) *trust.Record {
+	out := *r
+	out.Items = slices.Clone(r.Items)
+	for i, item := range out.Items {
+		if item.Kind != itemCommand {
+			out.Items[i].Text = servers.MaskAddresses(item.Text)
+		}
+	}
+	return &out
 }

@@ -57,7 +57,13 @@ func TestTrustValues(t *testing.T) {
 		"a variable that loads code":              {`servers: {a: {command: node, args: [a.js], env: {NODE_OPTIONS: "--require ${X}"}}}`, "X=./evil.js\n", []string{"NODE_OPTIONS='--require ./evil.js'"}, nil},
 		"a literal token":                         {`servers: {a: {command: tool, env: {A: ghp_0123456789abcdefghij}}}`, "", []string{"A=***"}, []string{"ghp_0123456789"}},
 		"letters that look like others":           {`telemetry: {otlp: "https://аpple.com/x"}`, "", []string{`(host: \u{430}pple.com)`}, nil},
-		"mcp.json":                                {`{"mcpServers": {"a": {"command": "tool", "args": ["--x=${KEY}"]}}}`, "", []string{"--x=${KEY}"}, []string{key}},
+		"a login in a URL": {`servers: {a: {url: "https://ann:hunter2-pw@mcp.example/x?api_key=hunter2-key&to=${MYHOST}&page=2#access_token=hunter2-t"}}`, "",
+			[]string{"call https://***@mcp.example/x?api_key=***&to=${MYHOST}&page=2#access_token=*** (host: mcp.example)"}, []string{"hunter2-"}},
+		"a password in a URL":       {`models: {m: {provider: openai, model: x, base_url: "https://${KEY}:hunter2-pw@mcp.example"}}`, "", []string{"https://${KEY}:***@mcp.example"}, []string{"hunter2-pw"}},
+		"a login in a variable":     {`servers: {a: {command: tool, env: {DB: "postgres://ann:hunter2-pw@db.example/x"}}}`, "", []string{"DB='postgres://***@db.example/x'"}, []string{"hunter2-pw"}},
+		"a command in place of one": {`servers: {a: {command: sh, args: [-c, "curl http://$(evil)@x/"]}}`, "", []string{"sh -c 'curl http://$(evil)@x/'"}, nil},
+		"a command in an address":   {`servers: {a: {url: "http://$(evil)@x.example/?key=$(evil)"}}`, "", []string{"http://$(evil)@x.example/?key=$(evil)"}, nil},
+		"mcp.json":                  {`{"mcpServers": {"a": {"command": "tool", "args": ["--x=${KEY}"]}}}`, "", []string{"--x=${KEY}"}, []string{key}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) { checkTrustValue(t, key, tt) })
 	}

@@ -1,0 +1,156 @@
+package servers
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+)
+
+// A person who reads an entry wants to see its address and its command line as they are written, but no credential in
+// them. References such as ${NAME} contain none, and remain.
+
+var tokenPrefixes = []string{"sk-", "sk_live_", "rk_live_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-",
+	"xoxb-", "xoxp-",
+	"xapp-", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "hf_", "pypi-", "SG.", "eyJ", "dop_v1_", "shpat_", "tvly-"}
+
+// LooksLikeToken reports whether a literal is probably a secret: it begins like the tokens of well-known services and
+// is long enough. An Authorization scheme may precede it.
+func LooksLikeToken(s string) bool {
+	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "Token ", "token "} {
+		if rest, ok := strings.CutPrefix(s, scheme); ok {
+			return len(strings.TrimSpace(rest)) >= 8 && !strings.Contains(rest, "${")
+		}
+	}
+	return len(s) >= 16 && !strings.ContainsAny(s, " $") &&
+		slices.ContainsFunc(tokenPrefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+}
+
+const hiddenValue = "***"
+
+var (
+	secretFlag = lazyregexp.New(`(?i)key$|token$|secret$|passw|passphrase|pwd$|bearer|^auth$|authorization|credentials?$` +
+		`|cookie$|signature$|^sig$`)
+	writtenURL = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*://(?:\$\{[^}]*\}|[^\s"'<>])+`)
+	reference  = lazyregexp.New(`\$\{[^}]*\}`)
+)
+
+// MaskArgs returns the arguments of a command with the literal values of flags such as --api-key, tokens of well-known
+// services, and the credentials of URLs masked.
+func MaskArgs(args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range args {
+		name, value, assigned := strings.Cut(arg, "=")
+		flag, isFlag := strings.CutPrefix(name, "-")
+		flag = strings.TrimLeft(flag, "-")
+		switch {
+		case assigned && secretFlag().MatchString(flag) && (isFlag || isName(name)):
+			if isLiteral(value) {
+				out[i] = name + "=" + hiddenValue
+			}
+		case assigned && LooksLikeToken(value):
+			out[i] = name + "=" + hiddenValue
+		case LooksLikeToken(arg), !isFlag && i > 0 && takesSecret(args[i-1]) && isLiteral(arg):
+			out[i] = hiddenValue
+		default:
+			out[i] = MaskAddresses(maskHeader(arg))
+		}
+	}
+	return out
+}
+
+// takesSecret reports whether the argument after a flag is a secret by the name of the flag.
+func takesSecret(arg string) bool {
+	flag, ok := strings.CutPrefix(arg, "-")
+	return ok && !strings.Contains(flag, "=") && secretFlag().MatchString(strings.TrimLeft(flag, "-"))
+}
+
+// isName reports whether a text can be the name of a variable, as in env API_KEY=value.
+func isName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}
+
+// maskHeader masks the value of an argument such as "Authorization: Bearer x".
+func maskHeader(arg string) string {
+	name, value, ok := strings.Cut(arg, ":")
+	if ok && isName(name) && secretFlag().MatchString(name) && !strings.HasPrefix(value, "//") && isLiteral(value) {
+		return name + ": " + hiddenValue
+	}
+	return arg
+}
+
+// isLiteral reports whether a value is written in place, without a reference.
+func isLiteral(value string) bool {
+	return value != "" && value != hiddenValue && !strings.Contains(value, "${")
+}
+
+// MaskAddresses masks the credentials of each URL in a text: the user and the password, and values of the query and of
+// the fragment that are secrets by their names or forms. The rest of the URL remains as it is written.
+func MaskAddresses(text string) string {
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	return writtenURL().ReplaceAllStringFunc(text, maskAddress)
+}
+
+func maskAddress(text string) string {
+	scheme, rest, _ := strings.Cut(text, "://")
+	rest, fragment, hasFragment := strings.Cut(rest, "#")
+	rest, query, hasQuery := strings.Cut(rest, "?")
+	end := len(rest)
+	// A password with a slash makes the URL invalid. Then everything before the last @ may be secret.
+	plain := reference().ReplaceAllStringFunc(rest, func(s string) string { return strings.Repeat("1", len(s)) })
+	if _, err := url.Parse(scheme + "://" + plain); err == nil {
+		if i := strings.IndexByte(plain, '/'); i >= 0 {
+			end = i
+		}
+	}
+	if i := strings.LastIndexByte(plain[:end], '@'); i >= 0 {
+		rest = maskLogin(rest[:i]) + rest[i:]
+	}
+	text = scheme + "://" + rest
+	if hasQuery {
+		text += "?" + maskPairs(query)
+	}
+	if hasFragment {
+		text += "#" + maskPairs(fragment)
+	}
+	return text
+}
+
+// maskLogin masks the part of a URL before the @. It leaves references, and what a shell would run.
+func maskLogin(login string) string {
+	parts := strings.SplitN(login, ":", 2)
+	if !strings.Contains(login, "${") {
+		parts = []string{login}
+	}
+	for i, part := range parts {
+		if part != "" && !mayRun(part) && reference().ReplaceAllString(part, "") != "" {
+			parts[i] = hiddenValue
+		}
+	}
+	return strings.Join(parts, ":")
+}
+
+// mayRun reports whether a text, without its references, contains characters with a meaning for a shell. A person
+// who reads an entry must see them.
+func mayRun(text string) bool {
+	return strings.ContainsAny(reference().ReplaceAllString(text, ""), "$`(){};|<>\\")
+}
+
+// maskPairs masks values of a query.
+func maskPairs(query string) string {
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if ok && isLiteral(value) && !mayRun(value) && (secretFlag().MatchString(name) || LooksLikeToken(value)) {
+			pairs[i] = name + "=" + hiddenValue
+		} else if !ok && LooksLikeToken(pair) {
+			pairs[i] = hiddenValue
+		}
+	}
+	return strings.Join(pairs, "&")
+}
