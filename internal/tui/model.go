@@ -97,7 +97,7 @@ func newModel(ctx context.Context, c Config) *model {
 	ctx, end := context.WithCancelCause(ctx)
 	return &model{c: c, ctx: ctx, end: end, left: make(chan struct{}), calls: map[string]*block{}, follow: true,
 		focused: true, found: -1, theme: c.Theme, look: newLook(c.Theme, nil), past: len(c.History), stale: true,
-		width: c.Width, height: c.Height}
+		width: c.Width, height: c.Height, modeAt: c.ModeAt}
 }
 
 // leave ends the work of the backend. A cause of nil means that its run is stopped.
