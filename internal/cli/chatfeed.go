@@ -207,6 +207,9 @@ func (f *feed) call(e tenon.Event, depth int) {
 
 // send shows the state of a call.
 func (f *feed) send(key string, r view.Call, depth int) {
+	if whole, ok := f.whole.Call(key); ok && depth == 0 {
+		r.Questions = whole.Questions
+	}
 	c := tui.Call{Key: f.run + "/" + key, Name: callName(r), Args: argShort(r.Args, argsShown), Depth: depth,
 		State: callState(r), Details: details(r.Args, r.Result)}
 	switch {
@@ -216,6 +219,7 @@ func (f *feed) send(key string, r view.Call, depth int) {
 	case r.Outcome == view.CallDone && r.Success && r.Misfit != "":
 		c.Note = "the result does not fit the output schema: " + r.Misfit
 	case r.Outcome == view.CallDone && r.Success:
+		c.Note = safeLine(declinedQuestion(r))
 	case r.Outcome == view.CallDone:
 		c.Note = "error: " + r.Error
 	case r.Outcome == view.CallInterrupted:

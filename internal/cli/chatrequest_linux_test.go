@@ -90,7 +90,7 @@ func TestUX3_ServerForms(t *testing.T) {
 			c.types("the form once more\r")
 			c.awaits("the server asks for input")
 			c.presses("d")
-			c.awaits(`{"action":"decline"}`)
+			c.awaits(`{"action":"decline"}`, "the question of the server was not answered")
 			c.types("the form, please\r")
 			c.awaits("the server asks for input")
 			c.presses("c")

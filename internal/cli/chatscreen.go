@@ -90,7 +90,7 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 	pictures := &clips{a: a}
 	defer pictures.close()
 	t.p = tui.New(ctx, tui.Config{Backend: t, In: in, Out: out.real, Env: env, History: past.list, Kept: past.keep,
-		Mode: []string{modeAsk, modeAllow}, SetMode: t.setMode, CanEdit: a.canEdit, Pasted: a.pasted,
+		Mode: []string{modeAsk, modeAllow}, ModeAt: modeOf(q), SetMode: t.setMode, CanEdit: a.canEdit, Pasted: a.pasted,
 		Picture: pictures.take,
 		Theme:   a.chatTheme(),
 		Anytime: []string{"/help", "/session", "/cost", "/copy", "/theme"},
@@ -156,6 +156,14 @@ const (
 	modeAsk   = "asks before calls"
 	modeAllow = "allows all calls"
 )
+
+// modeOf returns the index of the mode of approval that the flags choose.
+func modeOf(q *asking) int {
+	if q.yes {
+		return 1
+	}
+	return 0
+}
 
 // talk does the work of a conversation on the screen.
 type talk struct {

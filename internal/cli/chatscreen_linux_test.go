@@ -201,6 +201,20 @@ func TestUX1_Screen(t *testing.T) {
 	}
 }
 
+// TestUX3_Yes checks that the status line says from the beginning that all calls are allowed, and that Shift-Tab
+// switches this off.
+func TestUX3_Yes(t *testing.T) {
+	c := openChat(t, 80, 24, screenSteps)
+	c.start(&asking{yes: true})
+	c.awaits("Ask something.", "allows all calls")
+	c.types("\x1b[Z")
+	c.types("write it\r")
+	if screen := c.awaits("approval required"); strings.Contains(screen, "allows all calls") {
+		t.Errorf("the status line shows the earlier mode:\n%s", screen)
+	}
+	c.types("\x04")
+}
+
 // TestUX3_Approvals denies a call with a reason, and allows another one with edited arguments.
 func TestUX3_Approvals(t *testing.T) {
 	c := openChat(t, 100, 30, `steps:

@@ -372,7 +372,7 @@ func details(args json.RawMessage, r *tenon.Result) string {
 // callState is the state of a call on the screen.
 func callState(r view.Call) tui.CallState {
 	switch {
-	case r.Outcome == view.CallDone && r.Success && r.Misfit == "":
+	case r.Outcome == view.CallDone && r.Success && r.Misfit == "" && declinedQuestion(r) == "":
 		return tui.CallDone
 	case r.Outcome == view.CallDone && r.Success, r.Outcome == view.CallInterrupted:
 		return tui.CallWarned

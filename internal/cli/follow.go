@@ -399,6 +399,9 @@ func (f *follower) called(e tenon.Event, indent string) {
 		return
 	}
 	f.settle()
+	if whole, ok := f.whole.Call(step); ok {
+		r.Questions = whole.Questions
+	}
 	fmt.Fprintln(f.a.err, indent+f.a.callLine(r))
 }
 

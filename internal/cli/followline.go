@@ -61,6 +61,8 @@ func (a *app) callLine(r view.Call) string {
 	switch {
 	case r.Outcome == view.CallDone && r.Success && r.Misfit != "":
 		mark, outcome = yellow, "ok, but the result does not fit the output schema: "+r.Misfit
+	case r.Outcome == view.CallDone && r.Success && declinedQuestion(r) != "":
+		mark, outcome = yellow, "ok, but "+declinedQuestion(r)
 	case r.Outcome == view.CallDone && r.Success:
 	case r.Outcome == view.CallDone:
 		mark, outcome = red, "error: "+r.Error
@@ -89,6 +91,21 @@ func (a *app) callLine(r view.Call) string {
 		most = reasonShown
 	}
 	return strings.Join(append(parts, a.errStyle(mark, shorten(safeLine(outcome), most))), " ")
+}
+
+// declinedQuestion describes the last question of the server if it got no answer, or returns "". Then the result tells
+// little: many servers report success.
+func declinedQuestion(r view.Call) string {
+	if len(r.Questions) == 0 {
+		return ""
+	}
+	q := r.Questions[len(r.Questions)-1]
+	text := map[string]string{view.AskedDeclined: "the question of the server was not answered",
+		view.AskedExpired: "the question of the server has expired"}[q.Outcome]
+	if text != "" && q.Reason != "" {
+		text += ": " + q.Reason
+	}
+	return text
 }
 
 // callName returns server.tool, or the name that the model used if there is no such tool.

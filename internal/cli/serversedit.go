@@ -3,11 +3,15 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -159,6 +163,9 @@ func (e *serverEntry) entry(cmd *cobra.Command, args []string) (config.Entry, er
 	}
 	remote := dash < 0 && strings.Contains(target[0], "://")
 	switch {
+	case dash < 0 && isWrongURL(target[0]):
+		return nil, usage(cmd, "'%s' is not a URL: it must begin with https:// or http://, or with wss:// or ws://",
+			target[0])
 	case byFlag && !remote:
 		return nil, usage(cmd, "'%s' is not a URL: it must begin with https:// or http://, or with wss:// or ws://",
 			target[0])
@@ -204,6 +211,23 @@ func (e *serverEntry) entry(cmd *cobra.Command, args []string) (config.Entry, er
 	}
 	return entry, err
 }
+
+// isWrongURL reports whether a word is meant as a URL, but has another scheme, or lacks a part of ://.
+func isWrongURL(word string) bool {
+	scheme, _, ok := strings.Cut(word, "://")
+	if ok {
+		return !slices.Contains(urlSchemes, strings.ToLower(scheme)) && !strings.Contains(scheme, "$")
+	}
+	scheme, rest, _ := strings.Cut(strings.ToLower(word), "/")
+	if rest == "" || !slices.Contains(urlSchemes, strings.TrimSuffix(scheme, ":")) {
+		return false
+	}
+	_, err := os.Stat(word)
+	return err != nil
+}
+
+// urlSchemes are the schemes of servers' URLs.
+var urlSchemes = []string{"https", "http", "wss", "ws"}
 
 // isAddress reports whether a word is a URL without its scheme, such as example.com/mcp or localhost:8000, and not the
 // name of a file.
@@ -271,7 +295,7 @@ func pairs(cmd *cobra.Command, flag string, list []string, sep string) (config.F
 		if !ok && sep == "=" {
 			v, ok = "${"+k+"}", k != ""
 		}
-		if !ok || k == "" {
+		if !ok || k == "" || sep == "=" && strings.ContainsFunc(k, unicode.IsSpace) {
 			return nil, usage(cmd, "--%s '%s' is not of the form NAME%sVALUE", flag, p, sep)
 		}
 		if slices.ContainsFunc(out, func(f config.Field) bool { return f.Key == k }) {
@@ -286,6 +310,9 @@ func pairs(cmd *cobra.Command, flag string, list []string, sep string) (config.F
 func (a *app) addServer(ctx context.Context, e serverEntry, changes ...config.Change) error {
 	p, trusted, err := a.ownEdit(ctx, a.configOptions(), config.Edits{Changes: changes, User: e.scope == scopeUser,
 		Create: true})
+	if errorCode(err) == tenon.CodeConflict && !e.force {
+		return fmt.Errorf("%w; --force replaces it", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -306,9 +333,29 @@ func (a *app) addServer(ctx context.Context, e serverEntry, changes ...config.Ch
 	if program := missingProgram(cfg.Servers[name]); program != "" {
 		a.note("'%s' is not found in PATH, so the server cannot start yet: install it, or correct %s.command in %s",
 			program, path, p.Written)
+	} else if file := missingFile(cfg.Servers[name], filepath.Dir(p.Written)); file != "" {
+		a.note("there is no file '%s', so the server cannot start yet; correct %s.command in %s", file, path, p.Written)
 	}
 	return a.did(map[string]any{"file": p.Written, "server": name}, "Added '%s' to %s; try: tenon servers test %s",
 		name, p.Written, name)
+}
+
+// missingFile returns the file of an entry whose command is a path, if there is no such file. dir is the folder of the
+// configuration file.
+func missingFile(c servers.Config, dir string) string {
+	if !strings.ContainsAny(c.Command, `/\`) || strings.ContainsAny(c.Command+c.Cwd, "$~") {
+		return ""
+	}
+	file := c.Command
+	for _, folder := range []string{c.Cwd, dir} {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(folder, file)
+		}
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return file
 }
 
 // missingProgram returns the program of an entry if it is a plain name that PATH does not have. A path depends on the

@@ -32,7 +32,7 @@ func (m *model) ask(list []Ask) tea.Cmd {
 			m.note = "the question has ended: it was decided elsewhere, or its call is over"
 		}
 	}
-	m.asked, m.shownAt, m.deciding = first, m.c.Now(), false
+	m.asked, m.shownAt, m.deciding, m.lasting = first, m.c.Now(), false, ""
 	m.step, m.contents, m.kept = 0, nil, nil
 	if first != "" {
 		m.settle()
@@ -59,13 +59,18 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 	a, q := m.asks[0], m.request()
 	now := m.c.Now()
 	word := strings.ToLower(text)
+	if m.lasting != "" {
+		if cmd, ok := m.confirm(name, word); ok {
+			return cmd, true
+		}
+	}
 	if name == "enter" && q != nil && len(q.Inputs) > 0 {
 		word = "a"
 	}
 	i := slices.IndexFunc(a.answers(q), func(x answer) bool { return x.key == word })
 	switch {
-	case i < 0:
-		return nil, false
+	case i < 0 || len(m.in.text) > 0 || now.Sub(m.typedAt) < quiet && m.typedAt.After(m.shownAt):
+		return nil, false // a part of a message
 	case now.Sub(m.shownAt) < quiet || now.Sub(before) < quiet && before.After(m.shownAt.Add(-quiet)) &&
 		before.Before(m.shownAt):
 		return nil, true // typed before the person could read the question
@@ -81,10 +86,8 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 	switch word {
 	case "y":
 		return m.decide(Ruling{Allow: true}), true
-	case "s":
-		return m.decide(Ruling{Allow: true, Remember: "session"}), true
-	case "a":
-		return m.decide(Ruling{Allow: true, Remember: "always"}), true
+	case "s", "a":
+		m.lasting, m.chosenAt = text, now
 	case "i":
 		m.enter(modeIf)
 		m.in.set(a.If)
@@ -103,6 +106,34 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 		m.in.set("")
 	}
 	return nil, true
+}
+
+// lastings are the keys of answers that allow later calls too.
+var lastings = map[string]struct{ remember, words string }{
+	"s": {"session", "Enter allows such calls in this session, without a question"},
+	"a": {"always", "Enter allows such calls always, without a question"},
+}
+
+// confirm handles the key after the one of an answer that allows later calls too: Enter, or the same key again,
+// confirms it after a pause. So neither the first letter of a message nor a key that is held down allows calls for
+// good. It reports whether the key was used.
+func (m *model) confirm(name, word string) (tea.Cmd, bool) {
+	letter, now := m.lasting, m.c.Now()
+	early := now.Sub(m.chosenAt) < quiet
+	switch chosen := strings.ToLower(letter); {
+	case name != "enter" && word != chosen:
+		m.lasting = ""
+		if early && word != "" {
+			m.in.insert(letter) // it begins a message
+		}
+		return nil, name == "esc"
+	case early:
+		m.chosenAt = now
+		return nil, true
+	default:
+		m.lasting = ""
+		return m.decide(Ruling{Allow: true, Remember: lastings[chosen].remember}), true
+	}
 }
 
 // requestKey handles a key that answers a request of a server.

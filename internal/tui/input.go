@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -11,6 +12,12 @@ import (
 type input struct {
 	text []rune
 	at   int // the cursor, as an index into text
+
+	// The layout of the text, see show.
+	width  int   // of the screen
+	starts []int // index of the first character of each line
+	used   int   // columns of the last line
+	laid   bool  // the layout is complete
 }
 
 // maxInput bounds the input, in characters. The rest of a longer text is cut off.
@@ -21,6 +28,7 @@ func (in *input) String() string { return string(in.text) }
 func (in *input) set(s string) {
 	in.text = []rune(s)
 	in.at = len(in.text)
+	in.changed(0)
 }
 
 // insert inserts a text at the cursor. It converts all line breaks to \n. It drops characters that would be invisible,
@@ -34,7 +42,8 @@ func (in *input) insert(s string) {
 		}
 	}
 	added = added[:min(len(added), max(maxInput-len(in.text), 0))]
-	in.text = append(in.text[:in.at], append(added, in.text[in.at:]...)...)
+	in.text = slices.Insert(in.text, in.at, added...)
+	in.changed(in.at)
 	in.at += len(added)
 }
 
@@ -48,6 +57,7 @@ func (in *input) replace(back int, text string) {
 	before = before[:max(len(before)-back, 0)] + text
 	in.text = []rune(before + rest)
 	in.at = len([]rune(before))
+	in.changed(0)
 }
 
 func (in *input) delete(from, to int) {
@@ -57,6 +67,7 @@ func (in *input) delete(from, to int) {
 	}
 	in.text = append(in.text[:from], in.text[to:]...)
 	in.at = from
+	in.changed(from)
 }
 
 // lineStart and lineEnd return the ends of the line with the cursor.
@@ -138,9 +149,26 @@ func (in *input) key(name string) bool {
 
 // shown is the input as lines of the screen.
 type shown struct {
-	lines    []string
-	row, col int   // of the cursor
+	in       *input
 	starts   []int // index of the first character of each line
+	row, col int   // of the cursor
+}
+
+// line returns a line in the form in which the screen shows it.
+func (s shown) line(row int) string {
+	var b strings.Builder
+	for _, r := range s.in.text[s.starts[row]:s.end(row)] {
+		b.WriteString(drawn(r))
+	}
+	return b.String()
+}
+
+// end returns the index after the last character of a line.
+func (s shown) end(row int) int {
+	if row+1 < len(s.starts) {
+		return s.starts[row+1]
+	}
+	return len(s.in.text)
 }
 
 // drawn returns a character in the form in which the screen shows it.
@@ -154,18 +182,57 @@ func drawn(r rune) string {
 	return safeLine(string(r))
 }
 
+// columns returns the number of columns that a character takes.
+func columns(r rune) int {
+	if ' ' <= r && r <= '~' {
+		return 1
+	}
+	return markdown.Width(drawn(r))
+}
+
+// changed records that the text changed from a character on. The lines before keep their layout, except the last two:
+// a change can move the word at the end of a line. So a key costs the same at the end of a long text.
+func (in *input) changed(from int) {
+	n, _ := slices.BinarySearch(in.starts, from+1) // lines that begin before the change or at it
+	in.starts, in.laid = in.starts[:max(n-2, 0)], false
+}
+
 // show lays out the input in a width. It breaks lines at words, and words that are longer than a line.
 func (in *input) show(width int) shown {
 	width = max(width, 2)
-	s := shown{starts: []int{0}}
-	start, used, word := 0, 0, 0 // first character of the line, columns used, start of the last word
+	if in.width != width {
+		in.width = width
+		in.changed(0)
+	}
+	if !in.laid {
+		in.lay(width)
+	}
+	s := shown{in: in, starts: in.starts}
+	if in.at == len(in.text) && in.used >= width {
+		s.starts = append(s.starts[:len(s.starts):len(s.starts)], len(in.text))
+	}
+	n, _ := slices.BinarySearch(s.starts, in.at+1)
+	s.row = n - 1
+	for _, r := range in.text[s.starts[s.row]:in.at] {
+		s.col += columns(r)
+	}
+	return s
+}
+
+// lay lays out the lines from the last known one on.
+func (in *input) lay(width int) {
+	if len(in.starts) == 0 {
+		in.starts = append(in.starts, 0)
+	}
+	start := in.starts[len(in.starts)-1]
+	used, word := 0, start // columns used, start of the last word
 	next := func(i int) {
-		s.starts = append(s.starts, i)
+		in.starts = append(in.starts, i)
 		start, word, used = i, i, 0
 	}
-	for i := 0; i < len(in.text); i++ {
+	for i := start; i < len(in.text); i++ {
 		r := in.text[i]
-		w := markdown.Width(drawn(r))
+		w := columns(r)
 		switch {
 		case r == '\n':
 			next(i + 1)
@@ -182,43 +249,20 @@ func (in *input) show(width int) shown {
 			word = i + 1
 		}
 	}
-	if in.at == len(in.text) && used >= width {
-		next(len(in.text))
-	}
-	for row, from := range s.starts {
-		to := len(in.text)
-		if row+1 < len(s.starts) {
-			to = s.starts[row+1]
-		}
-		var b strings.Builder
-		for _, r := range in.text[from:to] {
-			b.WriteString(drawn(r))
-		}
-		s.lines = append(s.lines, b.String())
-		if in.at >= from {
-			s.row, s.col = row, 0
-			for _, r := range in.text[from:in.at] {
-				s.col += markdown.Width(drawn(r))
-			}
-		}
-	}
-	return s
+	in.used, in.laid = used, true
 }
 
 // move moves the cursor by lines of the screen. It returns false if there is no such line.
 func (in *input) move(by, width int) bool {
 	s := in.show(width)
 	row := s.row + by
-	if row < 0 || row >= len(s.lines) {
+	if row < 0 || row >= len(s.starts) {
 		return false
 	}
 	at, used := s.starts[row], 0
-	end := len(in.text)
-	if row+1 < len(s.starts) {
-		end = s.starts[row+1]
-		if end > 0 && in.text[end-1] == '\n' {
-			end--
-		}
+	end := s.end(row)
+	if row+1 < len(s.starts) && end > 0 && in.text[end-1] == '\n' {
+		end--
 	}
 	for at < end && used < s.col {
 		used += markdown.Width(string(in.text[at]))

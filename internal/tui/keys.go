@@ -18,6 +18,7 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	}
 	switch {
 	case name == "ctrl+c":
+		m.lasting = ""
 		return m.interrupt()
 	case m.mode == modeHistory:
 		m.historyKey(name, k.Text)
@@ -44,6 +45,9 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	}
 	if cmd, ok := m.viewKey(name); ok {
 		return cmd
+	}
+	if m.mode == modeTalk {
+		m.typedAt = m.lastKey
 	}
 	return m.inputKey(name, k.Text)
 }

@@ -79,6 +79,10 @@ type model struct {
 	asked    string // id of the question that is shown
 	shownAt  time.Time
 	lastKey  time.Time
+	typedAt  time.Time // the last key or paste that went to the message
+	handled  time.Time // when the last message came
+	lasting  string    // the key of an answer for later calls too, until it is confirmed
+	chosenAt time.Time // when it was pressed
 	deciding bool
 	clipping bool                       // Ctrl-V reads the clipboard
 	sight    sight                      // the part of the question that was seen
@@ -93,7 +97,7 @@ func newModel(ctx context.Context, c Config) *model {
 	ctx, end := context.WithCancelCause(ctx)
 	return &model{c: c, ctx: ctx, end: end, left: make(chan struct{}), calls: map[string]*block{}, follow: true,
 		focused: true, found: -1, theme: c.Theme, look: newLook(c.Theme, nil), past: len(c.History), stale: true,
-		width: c.Width, height: c.Height}
+		width: c.Width, height: c.Height, modeAt: c.ModeAt}
 }
 
 // leave ends the work of the backend. A cause of nil means that its run is stopped.
@@ -161,16 +165,18 @@ func spin() tea.Cmd { return tea.Tick(spinEvery, func(time.Time) tea.Msg { retur
 
 // Update implements [tea.Model].
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.handled = m.c.Now()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height, m.stale = msg.Width, msg.Height, true
 		if m.asked != "" {
-			m.shownAt = m.c.Now() // the question moves: a key may be meant for another part of it
+			m.shownAt, m.lasting = m.c.Now(), "" // the question moves: a key may be meant for another part of it
 		}
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		m.lastKey = m.c.Now()
+		m.typedAt, m.lasting = m.lastKey, ""
 		if m.mode == modeTalk && m.c.Pasted != nil {
 			msg.Content = m.c.Pasted(msg.Content)
 		}

@@ -168,6 +168,9 @@ func (m *model) tightKeys(width int) string {
 	if m.deciding {
 		return "…"
 	}
+	if m.lasting != "" {
+		return shorten(lastings[strings.ToLower(m.lasting)].words, width)
+	}
 	if len(m.in.text) > 0 {
 		return shorten(place+"clear your text to answer", width)
 	}
@@ -263,6 +266,8 @@ func (m *model) keyLines(width int, bar string, tight bool) []string {
 		keys = "Enter sends these arguments, Alt-Enter adds a line, Esc goes back"
 	case m.mode == modeIf:
 		keys = "Enter allows calls that fulfil this always, Esc goes back"
+	case m.lasting != "":
+		keys = lastings[strings.ToLower(m.lasting)].words + "; another key goes back"
 	case len(m.in.text) > 0:
 		keys = "send or clear your text to answer: " + keys
 	}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -302,6 +304,7 @@ var screens = []struct {
 	}},
 	{item: "3", name: "deny", do: func(b *bench) { b.waits(writeAsk); b.key("n", "use another file") }},
 	{item: "3", name: "allow_if", do: func(b *bench) { b.waits(writeAsk); b.opens("i") }},
+	{item: "3", name: "allow_always", do: func(b *bench) { b.waits(writeAsk); b.key("a") }},
 	{item: "3", name: "limit", do: func(b *bench) {
 		b.waits(Ask{ID: "r/3", Head: "a limit is reached", Limit: true, Fields: [][2]string{{"reason", "the run's limit of 20 turns is reached; may it continue?"}}})
 	}},
@@ -512,13 +515,45 @@ func TestUX1_Wrap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := input{text: []rune(tt.text), at: tt.at}
 			s := in.show(10)
-			if d := cmp.Diff(tt.lines, s.lines); d != "" || s.row != tt.row || s.col != tt.col {
+			lines := s.all()
+			if d := cmp.Diff(tt.lines, lines); d != "" || s.row != tt.row || s.col != tt.col {
 				t.Errorf("cursor %d, %d, want %d, %d\n%s", s.row, s.col, tt.row, tt.col, d)
 			}
-			if len(s.starts) != len(s.lines) {
-				t.Errorf("%d starts of %d lines", len(s.starts), len(s.lines))
+			if len(s.starts) != len(lines) {
+				t.Errorf("%d starts of %d lines", len(s.starts), len(lines))
 			}
 		})
+	}
+}
+
+// all returns all lines.
+func (s shown) all() (lines []string) {
+	for i := range s.starts {
+		lines = append(lines, s.line(i))
+	}
+	return lines
+}
+
+// TestUX_InputLayout checks that the layout after each change is the layout of the whole text.
+func TestUX_InputLayout(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{"a", " ", "\n", "word ", "verylongword", "東京", "\u0301", "\t", "  ", "x y\nz"}
+	keys := []string{"left", "right", "home", "end", "alt+left", "backspace", "delete", "ctrl+w", "ctrl+u", "ctrl+k"}
+	for range 200 {
+		in, width := input{}, 2+random.IntN(12)
+		for range 60 {
+			if random.IntN(3) > 0 {
+				in.insert(pieces[random.IntN(len(pieces))])
+			} else {
+				in.key(keys[random.IntN(len(keys))])
+			}
+			whole := input{text: slices.Clone(in.text), at: in.at}
+			got, want := in.show(width), whole.show(width)
+			if !slices.Equal(got.starts, want.starts) || got.row != want.row || got.col != want.col {
+				t.Fatalf("width %d, %q: lines at %v, cursor %d, %d, want %v, %d, %d", width, in.String(), got.starts,
+					got.row, got.col, want.starts, want.row, want.col)
+			}
+		}
 	}
 }
 
@@ -531,14 +566,15 @@ func FuzzInputShow(f *testing.F) {
 		in.insert(text)
 		in.at = min(max(at, 0), len(in.text))
 		s := in.show(width)
-		if s.row >= len(s.lines) || len(s.lines) != len(s.starts) {
-			t.Fatalf("row %d of %d lines, %d starts", s.row, len(s.lines), len(s.starts))
+		lines := s.all()
+		if s.row >= len(lines) || len(lines) != len(s.starts) {
+			t.Fatalf("row %d of %d lines, %d starts", s.row, len(lines), len(s.starts))
 		}
 		var all strings.Builder
 		for _, r := range in.text {
 			all.WriteString(drawn(r))
 		}
-		if got := strings.Join(s.lines, ""); got != all.String() {
+		if got := strings.Join(lines, ""); got != all.String() {
 			t.Errorf("%q is drawn as %q", all.String(), got)
 		}
 		in.move(1, width)

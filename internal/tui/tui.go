@@ -60,7 +60,8 @@ type Config struct {
 	Kept    func(string)        // called with each new input; may be nil
 	Now     func() time.Time    // if nil, time.Now
 	Hint    string              // shown while the conversation is empty
-	Mode    []string            // modes of approval that Shift-Tab switches between; the first applies
+	Mode    []string            // modes of approval that Shift-Tab switches between
+	ModeAt  int                 // index of the mode that applies first
 	SetMode func(string)        // called with the chosen mode; may be nil
 	Anytime []string            // commands that run at once, even during a run
 	Theme   string              // one of Themes; if empty, the first

@@ -113,6 +113,7 @@ func (b *bench) carry(cmd tea.Cmd) {
 
 // screen returns the drawn lines without styles.
 func (b *bench) screen() []string {
+	b.handled = b.now // drawing follows at once
 	lines := strings.Split(markdown.Strip(b.View().Content), "\n")
 	for i, l := range lines {
 		lines[i] = strings.TrimRight(l, " ")
@@ -190,21 +191,27 @@ func TestUX3_Answers(t *testing.T) {
 		keys []string
 		want string
 	}{
-		"yes":       {[]string{"y"}, "decide r/1.0 true    "},
-		"session":   {[]string{"s"}, "decide r/1.0 true session   "},
-		"always":    {[]string{"a"}, "decide r/1.0 true always   "},
-		"if":        {[]string{"i", "enter"}, "decide r/1.0 true always args.n == 1  "},
-		"no":        {[]string{"n", "enter"}, "decide r/1.0 false    "},
-		"no, as":    {[]string{"n", "why not", "enter"}, "decide r/1.0 false   why not "},
-		"edited":    {[]string{"e", "enter"}, "decide r/1.0 true    {\n  \"n\": 9007199254740993\n}"},
-		"no object": {[]string{"e", "ctrl+u", "x", "enter"}, ""},
+		"yes":          {[]string{"y"}, "decide r/1.0 true    "},
+		"session":      {[]string{"s", "WAIT", "enter"}, "decide r/1.0 true session   "},
+		"always":       {[]string{"a", "WAIT", "a"}, "decide r/1.0 true always   "},
+		"at once":      {[]string{"a", "enter", "a", "enter"}, ""},
+		"held down":    {[]string{"s", "ssssss"}, ""},
+		"not always":   {[]string{"a", "WAIT", "esc", "WAIT", "enter"}, ""},
+		"but once":     {[]string{"a", "WAIT", "y"}, "decide r/1.0 true    "},
+		"a message":    {[]string{"always", "WAIT", "enter"}, "steer always"},
+		"two messages": {[]string{"hello", "enter", "aenter", "WAIT", "enter"}, "steer aenter"},
+		"if":           {[]string{"i", "enter"}, "decide r/1.0 true always args.n == 1  "},
+		"no":           {[]string{"n", "enter"}, "decide r/1.0 false    "},
+		"no, as":       {[]string{"n", "why not", "enter"}, "decide r/1.0 false   why not "},
+		"edited":       {[]string{"e", "enter"}, "decide r/1.0 true    {\n  \"n\": 9007199254740993\n}"},
+		"no object":    {[]string{"e", "ctrl+u", "x", "enter"}, ""},
 		"taken back": {[]string{"n", "esc", "y"},
 			"decide r/1.0 true    "},
 		"other text": {[]string{"no", "backspace", "backspace"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(60, 20)
-			b.backend.got = []string{""}
+			b.backend.got, b.busy = []string{""}, true
 			b.send(Asks{[]Ask{ask, {ID: "r/1.1"}}})
 			b.shows(t, "approval required (1 of 2)", "tool       write", "2 waiting", "[y]es")
 			b.key("y") // too early
@@ -215,7 +222,13 @@ func TestUX3_Answers(t *testing.T) {
 			if name == "other text" { // not an answer, because n asks for a reason first
 				b.key("n", "o", "esc")
 			} else {
-				b.key(tt.keys...)
+				for _, key := range tt.keys {
+					if key == "WAIT" {
+						b.now = b.now.Add(time.Minute)
+					} else {
+						b.key(key)
+					}
+				}
 			}
 			if got := b.backend.got[len(b.backend.got)-1]; got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
@@ -489,5 +502,47 @@ func TestUX1_LongReasons(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUX3_AfterPaste checks that text which a terminal sends while a large paste is handled answers no question.
+func TestUX3_AfterPaste(t *testing.T) {
+	b := newBench(60, 20)
+	b.backend.got = []string{""}
+	b.busy = true
+	b.waits(Ask{ID: "1", Head: "approval required", Args: []string{"{}"}})
+	b.send(tea.PasteMsg{Content: strings.Repeat("x ", 1000)})
+	b.key("enter", "a", "enter", "y")
+	for _, got := range b.backend.got {
+		if strings.HasPrefix(got, "decide") {
+			t.Errorf("typed text is an answer: %q", b.backend.got)
+		}
+	}
+	b.in.set("")
+	b.now = b.now.Add(time.Minute)
+	b.send(Note{Text: "a slow message"})
+	b.now = b.now.Add(time.Second)
+	b.View()
+	b.key("y")
+	if got := b.backend.got[len(b.backend.got)-1]; strings.HasPrefix(got, "decide") {
+		t.Errorf("a key that was typed before the screen was drawn is an answer: %q", got)
+	}
+}
+
+// TestUX_LargePaste checks that a key costs about the same whatever text the input holds.
+func TestUX_LargePaste(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time")
+	}
+	b := newBench(80, 24)
+	begin := time.Now()
+	b.send(tea.PasteMsg{Content: strings.Repeat("x ", 250_000)})
+	b.View()
+	for range 50 {
+		b.key("y")
+		b.View()
+	}
+	if took := time.Since(begin); took > 5*time.Second { // about 0.1 s; with a layout per line, hours
+		t.Errorf("a paste of 500 KB and 50 keys took %v", took)
 	}
 }

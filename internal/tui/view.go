@@ -68,6 +68,9 @@ func (m *model) scroll(by int) {
 	m.follow = m.top == end
 }
 
+// slow is a time for the handling of a message in which a person may have typed several keys.
+const slow = 100 * time.Millisecond
+
 // View implements [tea.Model].
 func (m *model) View() tea.View {
 	var v tea.View
@@ -107,6 +110,9 @@ func (m *model) View() tea.View {
 	v.SetContent(strings.Join(lines, "\n"))
 	if cursor.Y < m.height {
 		v.Cursor = tea.NewCursor(min(cursor.X, m.width-1), cursor.Y)
+	}
+	if now := m.c.Now(); m.asked != "" && now.Sub(m.handled) > slow {
+		m.shownAt, m.lasting = now, "" // keys may have been typed before the person could see this screen
 	}
 	return v
 }
@@ -180,8 +186,8 @@ func (m *model) foot(width int, tight bool) (lines []string, cursor tea.Position
 	}
 	s := m.in.show(m.room())
 	most := max(m.height/3, 1)
-	from := min(max(s.row-most+1, 0), max(len(s.lines)-most, 0))
-	for i := from; i < min(from+most, len(s.lines)); i++ {
+	from := min(max(s.row-most+1, 0), max(len(s.starts)-most, 0))
+	for i := from; i < min(from+most, len(s.starts)); i++ {
 		lead := "  "
 		if i == 0 {
 			lead = bold + "> " + reset
@@ -189,10 +195,11 @@ func (m *model) foot(width int, tight bool) (lines []string, cursor tea.Position
 		if i == s.row {
 			cursor = tea.Position{X: 2 + s.col, Y: len(lines)}
 		}
-		if m.mode == modeForm && m.form.offered && s.lines[i] != "" {
+		line := s.line(i)
+		if m.mode == modeForm && m.form.offered && line != "" {
 			lead += invert // as selected: a character replaces it
 		}
-		lines = append(lines, lead+s.lines[i]+reset)
+		lines = append(lines, lead+line+reset)
 	}
 	if m.note != "" {
 		notes := wrapped(m.note, width, "", "", dim)
