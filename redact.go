@@ -17,9 +17,9 @@ import (
 const minRedacted = 6
 
 // Redactor masks the values of secrets in text that is shown, logged or stored. It recognizes a secret in plain form,
-// in JSON, in URLs, in HTML, in hexadecimal and in base64. In JSON, only the special characters or all characters may be
-// escaped; in URLs and HTML, any of them. JSON may be nested in strings of JSON up to three levels, and so may be the
-// others. Secrets are added when they are first used.
+// in JSON, in URLs, in HTML, in hexadecimal and in base64. In JSON, only the special characters or all characters may
+// be escaped; in URLs and HTML, any of them. JSON may be nested in strings of JSON up to three levels, and so may be
+// the others. Secrets are added when they are first used.
 // The zero value has no secrets. It is safe for concurrent use.
 type Redactor struct {
 	mu    sync.RWMutex

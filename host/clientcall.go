@@ -172,8 +172,8 @@ func (h *Host) listedFor(ctx context.Context, c *ToolCall) (*catalog.Snapshot, [
 }
 
 // mayHave reports whether a server that lists these tools may have the tool of a call. The tool is called by its name
-// on the server, by the name that it had in the last merge of all listings, or by the name that the configuration gives
-// it if no other server has a tool of that name.
+// on the server, by its name in the last merge of all listings, or by its name of the configuration, unless another
+// server has a tool of that name.
 func (h *Host) mayHave(server string, tools []tenon.Tool, c *ToolCall) bool {
 	if c.Of != "" && c.Of != server {
 		return false

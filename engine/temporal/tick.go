@@ -84,8 +84,8 @@ func tickWorkflow(ctx workflow.Context, in tickInput) error {
 		in.Run = out.Run
 		pause := tickLook
 		if !followed { // a signal is an event of the run's history, too
-			err = workflow.SignalExternalWorkflow(work, in.Run, "", followName, workflow.GetInfo(ctx).WorkflowExecution.ID).
-				Get(work, nil)
+			own := workflow.GetInfo(ctx).WorkflowExecution.ID
+			err = workflow.SignalExternalWorkflow(work, in.Run, "", followName, own).Get(work, nil)
 			followed = err == nil
 		}
 		if !followed {

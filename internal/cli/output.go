@@ -220,8 +220,9 @@ func (a *app) fitLast(header []string, rows [][]string) {
 	}
 }
 
-// narrow reduces the widths of columns by a sum, always the widest, down to the least widths. The first column has the names and ids that a
-// person copies, so it is reduced only while it is wider than most, or if nothing else is left to reduce.
+// narrow reduces the widths of columns by a sum, always the widest, down to the least widths. The first column has the
+// names and ids that a person copies, so it is reduced only while it is wider than most, or if nothing else is left to
+// reduce.
 func narrow(widths, least []int, by, most int) {
 	for ; by > 0; by-- {
 		i := 0
