@@ -93,7 +93,10 @@ func MaskAddresses(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	return writtenURL().ReplaceAllStringFunc(text, maskAddress)
+	return writtenURL().ReplaceAllStringFunc(text, func(found string) string {
+		address := strings.TrimRight(found, ":,;") // these belong to the sentence
+		return maskAddress(address) + found[len(address):]
+	})
 }
 
 func maskAddress(text string) string {
