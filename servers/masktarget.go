@@ -30,8 +30,8 @@ func LooksLikeToken(s string) bool {
 const hiddenValue = "***"
 
 var (
-	secretFlag = lazyregexp.New(`(?i)key$|token$|secret$|passw|passphrase|pwd$|bearer|^auth$|authorization|credentials?$` +
-		`|cookie$|signature$|^sig$`)
+	secretFlag = lazyregexp.New(`(?i)key$|token$|secret$|passw|passphrase|pwd$|bearer|^auth$|` +
+		`authorization|credentials?$|cookie$|signature$|^sig$`)
 	writtenURL = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*://(?:\$\{[^}]*\}|[^\s"'<>])+`)
 	reference  = lazyregexp.New(`\$\{[^}]*\}`)
 )

@@ -66,8 +66,8 @@ func keptTexts(cfg *config.Config, p trust.Project) map[string]string {
 	return texts
 }
 
-// maskWords replaces words that look like credentials, those of URLs, and the values of settings that are secret by name. References
-// such as ${NAME} stay.
+// maskWords replaces words that look like credentials, credentials of URLs, and the values of settings that are secret
+// by name. References such as ${NAME} stay.
 func maskWords(text string) string {
 	text = servers.MaskAddresses(text)
 	text = secretLine().ReplaceAllStringFunc(text, func(found string) string {
