@@ -25,7 +25,7 @@ type Value struct {
 
 // Show returns the values at and below a path, in the order of the reference, and entries in file order. The path ""
 // means everything. It adds the rules of each trusted layer, which apply besides the project's. Absent values without
-// a default are left out. Values of secrets, and credentials in URLs and arguments, are never shown. The error has code
+// a default are left out. Values of secrets and credentials in URLs and arguments are never shown. The error has code
 // not_found.
 func (c *Config) Show(path string) ([]Value, error) {
 	w := &shower{c: c, under: path}

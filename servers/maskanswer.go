@@ -76,8 +76,8 @@ func (s *Server) maskData(text string) string {
 	return text
 }
 
-// maskError returns err without secrets in its message and data. The surface that asks a client masks the
-// server's question, because the state in it must return unchanged.
+// maskError returns err without secrets in its message and data. A question of the server is masked by the surface
+// that asks it, because the state in it must return unchanged.
 func (s *Server) maskError(err error) error {
 	if in := (*mcp.InputError)(nil); err == nil || s.opts.Mask == nil || errors.As(err, &in) {
 		return err

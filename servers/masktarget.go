@@ -30,8 +30,8 @@ func LooksLikeToken(s string) bool {
 const hiddenValue = "***"
 
 var (
-	secretFlag = lazyregexp.New(`(?i)key$|token$|secret$|passw|passphrase|pwd$|bearer|^auth$|authorization` +
-		`|credentials?$|cookie$|signature$|^sig$`)
+	secretFlag = lazyregexp.New(`(?i)key$|token$|secret$|passw|passphrase|pwd$|bearer|^auth$|` +
+		`authorization|credentials?$|cookie$|signature$|^sig$`)
 	writtenURL = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*://(?:\$\{[^}]*\}|[^\s"'<>])+`)
 	reference  = lazyregexp.New(`\$\{[^}]*\}`)
 )
@@ -93,7 +93,10 @@ func MaskAddresses(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	return writtenURL().ReplaceAllStringFunc(text, maskAddress)
+	return writtenURL().ReplaceAllStringFunc(text, func(found string) string {
+		address := strings.TrimRight(found, ":,;") // these belong to the sentence
+		return maskAddress(address) + found[len(address):]
+	})
 }
 
 func maskAddress(text string) string {

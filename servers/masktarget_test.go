@@ -43,6 +43,7 @@ func TestMaskAddresses(t *testing.T) {
 		"https://h${PORT}/@x":              "https://h${PORT}/@x",
 		"https://h/#access_token=x":        "https://h/#access_token=***",
 		"https://$(evil)@h/":               "https://$(evil)@h/",
+		"at https://h/?key=v, sending x":   "at https://h/?key=***, sending x",
 		"no address":                       "no address",
 	} {
 		if got := MaskAddresses(in); got != want {

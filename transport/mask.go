@@ -59,5 +59,8 @@ func MaskURLs(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	return urlInText().ReplaceAllStringFunc(text, MaskURL)
+	return urlInText().ReplaceAllStringFunc(text, func(found string) string {
+		address := strings.TrimRight(found, ":,;") // these belong to the sentence
+		return MaskURL(address) + found[len(address):]
+	})
 }

@@ -33,6 +33,9 @@ func TestMaskURL(t *testing.T) {
 	if got := MaskURLs(in); got != want {
 		t.Error(got)
 	}
+	if got := MaskURLs("at http://h/?k=v: x; http://h/?k=v, y"); got != "at http://h/?k=***: x; http://h/?k=***, y" {
+		t.Error(got)
+	}
 }
 
 // TestHTTPUserinfo checks that a login in the URL is sent as Basic credentials (RFC 7617) unless an

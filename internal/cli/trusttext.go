@@ -66,7 +66,7 @@ func keptTexts(cfg *config.Config, p trust.Project) map[string]string {
 	return texts
 }
 
-// maskWords replaces words that look like credentials, credentials in URLs, and the values of settings that are secret
+// maskWords replaces words that look like credentials, credentials of URLs, and the values of settings that are secret
 // by name. References such as ${NAME} stay.
 func maskWords(text string) string {
 	text = servers.MaskAddresses(text)
