@@ -60,6 +60,20 @@ func (c *screenChat) presses(key string) {
 	c.types(key)
 }
 
+// restarts begins another conversation. The program takes the command only after the run, and keeps it in the input until
+// then.
+func (c *screenChat) restarts() {
+	c.types("/new\r")
+	for range 300 {
+		time.Sleep(100 * time.Millisecond)
+		if !strings.Contains(strings.Join(c.screen.Lines(), "\n"), "wait for the answer") {
+			return
+		}
+		c.types("\r")
+	}
+	c.t.Fatal("the run does not end")
+}
+
 // TestUX3_ServerForms answers forms, pages and requests for the model of a real server in the chat program, in both eras
 // of the protocol. The server returns the answer that it received.
 func TestUX3_ServerForms(t *testing.T) {
@@ -96,20 +110,20 @@ func TestUX3_ServerForms(t *testing.T) {
 			c.presses("c")
 			c.awaits(`{"action":"cancel"}`)
 
-			c.types("/new\r")
+			c.restarts()
 			c.types("the page\r")
 			c.awaits("the server wants you to visit a page", "page       https://accounts.example.org/authorize?state=f1a2",
 				"leads to   accounts.example.org", "| Sign in there, please.", "[y]es, I opened it")
 			c.presses("y")
 			c.awaits("The page was answered.", `{"action":"accept"}`)
 
-			c.types("/new\r")
+			c.restarts()
 			c.types("a sample\r")
 			c.awaits("the server wants an answer of the model", "| Be brief.", "| The capital of France?", "100 tokens at most")
 			c.presses("y")
 			c.awaits("The model was asked.", "Paris")
 			if protocol == "2026-07-28" {
-				c.types("/new\r")
+				c.restarts()
 				c.types("several\r")
 				c.awaits("the server wants an answer of the model (1 of 2)")
 				c.presses("y")
