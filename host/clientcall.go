@@ -259,7 +259,7 @@ func (h *Host) directCall(ctx context.Context, c *ToolCall) (directCall, error) 
 	ready, err := snapshot.Prepare(&tenon.ToolCall{Name: name, Arguments: args}, rules.Layers.Reads())
 	if err != nil {
 		if len(problems) > 0 && tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return none, problems[0].Err // the server that cannot be listed may have the tool
+			err = notListed(name, snapshot.Names(), problems[0].Err)
 		}
 		return none, err
 	}
@@ -270,4 +270,17 @@ func (h *Host) directCall(ctx context.Context, c *ToolCall) (directCall, error) 
 		Title: tenon.Shorten("call "+name, titleLen), State: tenon.RunWorking, Created: now, Updated: now}
 	begin.Data = encode(spec)
 	return directCall{begin, spec, snapshot, &preparedCall{snapshot.Digest(), rules, name, args, ready}}, nil
+}
+
+// notListed returns the error about a tool that no listed server has. The server with the problem may have it.
+func notListed(name string, listed []string, problem error) error {
+	if len(listed) == 0 {
+		return problem
+	}
+	near := tenon.Nearest(name, listed)
+	if near != "" {
+		near = "; did you mean '" + tenon.Visible(near) + "'?"
+	}
+	return tenon.Errorf(tenon.ErrorCode(problem), "no listed server has the tool '%s'%s (tools are missing: %w)",
+		tenon.Visible(name), near, problem)
 }
