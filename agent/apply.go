@@ -204,7 +204,7 @@ func (s *State) applyCall(e tenon.Event) error {
 	if c == nil || c.status == settled {
 		return outOfPlace(e)
 	}
-	if e.Kind == tenon.EventStarted && c.decision.delegates() {
+	if e.Kind == tenon.EventStarted && c.decision.Delegates() {
 		c.allowance = s.share() // the same share as in the command
 	}
 	var o Outcome // set by an EventResult

@@ -114,7 +114,7 @@ func (c *CallStep) apply(e tenon.Event) error {
 func (c *CallStep) bound() {
 	d := &c.call.decision
 	switch {
-	case d.delegates() && c.bounds.Depth > c.bounds.MaxDepth:
+	case d.Delegates() && c.bounds.Depth > c.bounds.MaxDepth:
 		c.call.settle(tooDeepResult(c.bounds.MaxDepth))
 		c.failed = tenon.Errorf(tenon.CodeLimit, "not run: agents and workflows may call one another %d deep; raise "+
 			"limits.max_depth, or have less of them call others", c.bounds.MaxDepth)
@@ -211,7 +211,7 @@ func (c *CallStep) Next(x CallContext) []tenon.Command {
 			Propose: true, Budgets: x.Budgets, Client: x.Client}})
 	case call.status == ready && call.needsTurn():
 		return one(call.admission())
-	case call.status == ready && call.decision.delegates():
+	case call.status == ready && call.decision.Delegates():
 		// The command may be repeated: the child's run has a fixed id, so it is found again.
 		return one(tenon.Command{Step: call.step, Kind: CommandChild, Idempotent: true,
 			After: max(call.delay, x.After), Data: mustJSON(ChildCommand{

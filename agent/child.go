@@ -37,8 +37,8 @@ var callKinds = map[string]struct {
 // IsClients reports whether the client of the run executes the call.
 func (d *Decision) IsClients() bool { return callKinds[d.Kind].asks == AskClient }
 
-// delegates reports whether the call starts a separate run.
-func (d *Decision) delegates() bool { return callKinds[d.Kind].command == CommandChild }
+// Delegates reports whether the call starts a separate run, whose id is [tenon.ChildRun] of the step.
+func (d *Decision) Delegates() bool { return callKinds[d.Kind].command == CommandChild }
 
 // Kinds of event and command about other agents.
 const (
@@ -129,7 +129,7 @@ func (s *State) share() Allowance {
 	var given Allowance
 	for _, c := range s.calls {
 		switch {
-		case !c.decision.delegates():
+		case !c.decision.Delegates():
 		case c.status == running || c.status == delegated:
 			given.ToolCalls += c.allowance.ToolCalls
 			given.Tokens += c.allowance.Tokens
@@ -177,7 +177,7 @@ func (s *State) callCommand(c *call) tenon.Command {
 	if k.tables {
 		cmd.Inputs = s.inputs(cmd.Arguments)
 	}
-	if c.decision.delegates() {
+	if c.decision.Delegates() {
 		cmd.Allowance = s.share()
 	}
 	// The command may be repeated: the child's run has a fixed id, so it is found again.
@@ -186,7 +186,7 @@ func (s *State) callCommand(c *call) tenon.Command {
 
 // tooDeep reports whether the call exceeds the limit of nested child runs.
 func (s *State) tooDeep(c *call) bool {
-	return c.decision.delegates() && s.spec.Depth >= s.spec.MaxDepth
+	return c.decision.Delegates() && s.spec.Depth >= s.spec.MaxDepth
 }
 
 // applyHandoff records the agent that takes over at the end of the turn.

@@ -209,13 +209,30 @@ func (c *Config) HasSecret(path, name string) bool {
 // to them. The error is about the others, except for the entries of disabled servers. A variable that is not set is no
 // error: nobody knows its value.
 func (c *Config) ReadSecrets(ctx context.Context) ([]tenon.Secret, error) {
+	return c.readSecrets(ctx, func(SecretSource) bool { return true })
+}
+
+// QuietSecrets returns the secrets of the configuration that can be read without a program and without a question.
+func (c *Config) QuietSecrets(ctx context.Context) []tenon.Secret {
+	values, _ := c.readSecrets(ctx, func(s SecretSource) bool { return len(s.Command) == 0 && s.Prompt == "" })
+	return values
+}
+
+// readSecrets returns the secrets with the sources that are chosen; see [Config.ReadSecrets].
+func (c *Config) readSecrets(ctx context.Context, chosen func(SecretSource) bool) ([]tenon.Secret, error) {
 	var values []tenon.Secret
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
+		if !chosen(c.Secrets[name]) {
+			continue
+		}
 		v, err := c.Resolve(ctx, name)
 		values, errs = append(values, v), append(errs, err)
 	}
 	for _, path := range slices.Sorted(maps.Keys(c.secrets)) {
+		if !chosen(c.secrets[path]) {
+			continue
+		}
 		v, err := c.resolve(ctx, c.secrets[path], path)
 		values = append(values, v)
 		if !c.isOfDisabled(path) {

@@ -86,7 +86,7 @@ func signInNeeded(run string, events func(run string) ([]tenon.Event, error), wa
 					continue
 				}
 				server[e.Step] = d.Server
-				if (d.Kind == agent.KindAgent || d.Kind == agent.KindWorkflow) && len(runs) < maxSearchedRuns {
+				if d.Delegates() && len(runs) < maxSearchedRuns {
 					runs = append(runs, tenon.ChildRun(runs[read], e.Step))
 				}
 			case agent.EventFailed:

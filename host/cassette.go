@@ -14,7 +14,6 @@ import (
 type cassette struct {
 	recorder *record.Recorder // nil: not recording
 	player   *record.Player   // nil: not replaying
-	leave    func()           // ends what the player does for the host; nil: not replaying
 }
 
 // openCassette opens the cassettes of the host's config.
@@ -27,36 +26,22 @@ func (h *Host) openCassette() (err error) {
 			Resumed: h.cfg.Resumed, Logger: h.log})
 	}
 	if h.cfg.Replay != "" {
-		// A request of the replay needs the secrets, but they are for all requests.
-		ctx, cancel := context.WithCancel(context.Background())
-		h.cassette.leave = cancel
 		h.cassette.player, err = record.NewPlayer(record.Config{Dir: h.cfg.Replay, Redactor: h.redactor,
-			Resumed: h.cfg.Resumed, Secrets: func() { h.registerReadable(ctx) }})
+			Resumed: h.cfg.Resumed, Secrets: func() { h.registerReadable(context.Background()) }})
 	}
 	return err
 }
 
-// registerReadable registers the configured secrets that can be read. A recording needs them before its first exchange:
-// a server that has not started yet has not registered its own. A replay starts no server. A secret that cannot be read
-// is in no request either. The secrets of a project that is not trusted are not read.
+// registerReadable registers the configured secrets that can be read without a program and without a question. A
+// recording needs them before its first exchange, when a server that has not started yet has not registered its own. A
+// replay starts no server. A secret of a program is registered when it is used, so that no program starts twice. The
+// secrets of a project that is not trusted are not read.
 func (h *Host) registerReadable(ctx context.Context) {
 	if h.cfg.Untrusted {
 		return
 	}
-	var err error
-	defer func() {
-		if err != nil {
-			h.log.Debug("a secret cannot be read, and is not masked in a cassette", "error", err)
-		}
-	}()
-	defer guard(h.log, loadedEnv, &err)
-	_, err = h.registerSecrets(ctx)
-}
-
-// end ends the programs that print secrets.
-func (c cassette) end() {
-	if c.leave != nil {
-		c.leave()
+	for _, v := range h.config.QuietSecrets(ctx) {
+		h.redactor.Add(v)
 	}
 }
 

@@ -409,7 +409,6 @@ func (h *Host) onlyPublic() func(address string) error {
 // can be resumed. A server that is being added is not added.
 func (h *Host) Close() error {
 	h.refuseMore()
-	h.cassette.end()
 	h.logins.close()
 	h.bound.close()
 	h.audits.drain()

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
@@ -72,45 +71,5 @@ func TestReplayContactsNothing(t *testing.T) {
 	}
 	if n := contacts.Load(); n > 0 {
 		t.Errorf("%d contacts", n)
-	}
-}
-
-// TestReplaySecretsEndWithHost closes a host while a request of its replay waits for a program that prints a secret.
-func TestReplaySecretsEndWithHost(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "cassette.json"), []byte(`{"version":2}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	none := func(string) (string, bool) { return "", false }
-	cfg, err := config.Parse("tenon.yaml", []byte("secrets: {slow: {command: [sh, -c, 'touch began; exec sleep 25']}}\n"),
-		config.Options{Dir: dir, LookupEnv: none})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := Open(t.Context(), Config{Home: t.TempDir(), Config: cfg, Replay: dir, LookupEnv: none})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		req := httptest.NewRequest(http.MethodPost, "http://model.example/v1", http.NoBody)
-		if r, err := h.cassette.transport().RoundTrip(req); err == nil {
-			_ = r.Body.Close()
-			t.Error("a request that was not recorded has an answer")
-		}
-	}()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(dir, "began")); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatal("the program was not started")
-		}
-	}
-	_ = h.Close() // the replay fails: nothing was recorded
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Error("the program outlives the host")
 	}
 }

@@ -92,7 +92,6 @@ func (f *serverPool) drop(s *servers.Server) error {
 
 // abandon drops all servers of a host in parallel.
 func (h *Host) abandon() {
-	h.cassette.end()
 	var wg sync.WaitGroup
 	for _, s := range h.connections() {
 		wg.Go(func() { _ = h.serverPool.drop(s) }) // an error of closing a server changes nothing here

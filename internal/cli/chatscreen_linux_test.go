@@ -92,9 +92,15 @@ func (c *screenChat) start(q *asking) {
 	go func() { c.status <- a.chatOnScreen(c.t.Context(), c.host, q) }()
 }
 
-// types types keys.
+// types types keys. A command waits for the end of a run, because the program refuses most of them before.
 func (c *screenChat) types(keys string) {
 	c.t.Helper()
+	for range 3000 { // half a minute
+		if !strings.HasPrefix(keys, "/") || !strings.ContainsAny(strings.Join(c.screen.Lines(), ""), "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	if _, err := io.WriteString(c.control, keys); err != nil {
 		c.t.Fatal(err)
 	}

@@ -75,7 +75,6 @@ var goals = []goal{
 	{"SB.call", "<=", 1.05},
 	{"SB.proxy", "<=", 1.5},
 	{"SB.start", "<=", 8},
-	{"SCALE.error", "<=", 0.2},
 	{"SSE.followers", "<=", 128},
 	{"T1", "<=", 2.0},
 	{"T3", "<=", 2.6},
