@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,14 +10,15 @@ import (
 
 // countedStore counts the requests for changes that it keeps.
 type countedStore struct {
-	change      chan struct{}
-	kept, asked int
+	change chan struct{}
+	asked  int
+	kept   atomic.Int64
 }
 
 func (s *countedStore) Changed(ctx context.Context) <-chan struct{} {
 	s.asked++
-	s.kept++
-	context.AfterFunc(ctx, func() { s.kept-- })
+	s.kept.Add(1)
+	context.AfterFunc(ctx, func() { s.kept.Add(-1) })
 	return s.change
 }
 
@@ -39,8 +41,8 @@ func TestChangesOfAnIdleStore(t *testing.T) {
 		}
 		next := c.next(t.Context(), other) // after a reload
 		synctest.Wait()
-		if one.kept != 0 || other.kept != 1 {
-			t.Errorf("after another host: %d and %d requests, want 0 and 1", one.kept, other.kept)
+		if one.kept.Load() != 0 || other.kept.Load() != 1 {
+			t.Errorf("after another host: %d and %d requests, want 0 and 1", one.kept.Load(), other.kept.Load())
 		}
 		begin := time.Now()
 		for range 10 { // a busy store
@@ -57,13 +59,13 @@ func TestChangesOfAnIdleStore(t *testing.T) {
 			t.Errorf("10 looks within %s", rested)
 		}
 		synctest.Wait()
-		if other.kept != 1 {
-			t.Errorf("%d requests are kept, want 1", other.kept)
+		if other.kept.Load() != 1 {
+			t.Errorf("%d requests are kept, want 1", other.kept.Load())
 		}
 		c.end()
 		synctest.Wait()
-		if other.kept != 0 {
-			t.Errorf("%d requests are kept after the end", other.kept)
+		if other.kept.Load() != 0 {
+			t.Errorf("%d requests are kept after the end", other.kept.Load())
 		}
 	})
 }

@@ -154,8 +154,9 @@ func (h *Host) listedFor(ctx context.Context, c *ToolCall) (*catalog.Snapshot, [
 	if c.Name == "" { // of a tool table
 		return h.listed(ctx, nil, nil, only...)
 	}
+	named := ToolCall{Name: c.Name, Of: c.Of} // a late server may look at it after the caller has changed c
 	snapshot, problems, err := h.listed(ctx, nil, func(server string, tools []tenon.Tool) bool {
-		return h.mayHave(server, tools, c)
+		return h.mayHave(server, tools, &named)
 	}, only...)
 	late := slices.ContainsFunc(problems, func(p Problem) bool {
 		return p.Server != "" && (tenon.ErrorCode(p.Err) == tenon.CodeCancelled || errors.Is(p.Err, context.Canceled))

@@ -19,8 +19,9 @@ const maxBatched = 16
 type batchAnswer struct {
 	out answer
 
-	mu   sync.Mutex
-	done [][]byte
+	mu      sync.Mutex
+	done    [][]byte
+	refused int // of done: messages that were not handled
 }
 
 // request sends a message before the responses.
@@ -33,8 +34,10 @@ func (b *batchAnswer) add(response []byte) {
 	b.done = append(b.done, response)
 }
 
-// refuse records that a message of the batch is refused. A nil id is written as null.
+// refuse records that a message of the batch is refused. A nil id is written as null. It is called before any message
+// is handled.
 func (b *batchAnswer) refuse(id []byte, reason string) {
+	b.refused++
 	b.add(jsonrpc.AppendError(nil, id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", reason)))
 }
 
@@ -53,7 +56,11 @@ func (b *batchAnswer) finish() {
 	case len(b.done) == 0:
 		b.out.w.WriteHeader(http.StatusAccepted)
 	default:
-		reply(b.out.w, http.StatusOK, append(append([]byte{'['}, bytes.Join(b.done, []byte{','})...), ']'))
+		status := http.StatusOK
+		if b.refused == len(b.done) {
+			status = http.StatusBadRequest
+		}
+		reply(b.out.w, status, append(append([]byte{'['}, bytes.Join(b.done, []byte{','})...), ']'))
 	}
 }
 

@@ -64,7 +64,7 @@ func (p *peers) testPython(t *testing.T) {
 // examples of version 1.
 func (p *peers) testTypeScript(t *testing.T) {
 	p.bin(t, "@modelcontextprotocol", "node", "dist", "index.mjs")
-	m := made{tools: []string{"echo", "fail"}, era: "2026-07-28"}
+	m := made{tools: []string{"echo", "fail", "grow"}, era: "2026-07-28"}
 	server := []string{p.node, absolute(t, "testdata", "typescript.mjs"), p.modules}
 	t.Run("2 stdio", func(t *testing.T) {
 		m := m

@@ -62,7 +62,12 @@ async def use(client, quiet, failure, changes, quietly):
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(changes.first.wait(), 30)
     await asyncio.sleep(1)  # for more notifications than there should be
-    grown = [n for n in listed(await client.list_tools()) if n.startswith("grown_%s_" % mine)]
+    grown = []
+    for _ in range(30):  # a client without notifications does not know when the gateway has read the new list
+        grown = [n for n in listed(await client.list_tools()) if n.startswith("grown_%s_" % mine)]
+        if grown:
+            break
+        await asyncio.sleep(1)
     is_error = getattr(failed, "is_error", None)
     print(json.dumps({
         "tools": tools, "echo": echo.content[0].text,
