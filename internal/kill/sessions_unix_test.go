@@ -152,9 +152,7 @@ func TestReplicas_Sessions(t *testing.T) {
 		t.Errorf("a session of the process before: %d %s", status, text)
 	}
 	c = initialize(t, owner, ownToken)
-	if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	pause(t, first.cmd.Process)
 	if status, text := c.ask(t, http.MethodGet, other, ""); status != http.StatusNotFound {
 		t.Errorf("GET to a stopped owner: %d %s", status, text)
 	}

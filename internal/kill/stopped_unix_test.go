@@ -5,10 +5,34 @@ package kill
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
+
+// pause stops a process and waits until all of its threads have stopped, where the system tells.
+func pause(t *testing.T, p *os.Process) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Pid)) // none where there are no such files
+		runs := func(thread string) bool {
+			b, err := os.ReadFile(thread)
+			_, state, ok := strings.Cut(string(b), ") ") // after the name
+			return err == nil && ok && !strings.HasPrefix(state, "T")
+		}
+		if !slices.ContainsFunc(threads, runs) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the process does not stop")
+}
 
 // TestReplicas_Stopped stops a replica by SIGSTOP for longer than its lease, in the middle of a run. Another replica
 // takes the run over and finishes it. The stopped replica wakes up, writes nothing into the run, and continues to
@@ -28,9 +52,7 @@ func TestReplicas_Stopped(t *testing.T) {
 	for range count(t, envPostgresStops, 2) {
 		run := begin()
 		b.until(t, func() bool { return strings.Count(journal(run), "\n") >= 8 })
-		if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		pause(t, first.cmd.Process)
 		b.killed++
 		b.OK(t, "runs", "follow", run, "-c", "tenon.yaml")
 		if !strings.Contains(second.log(), "run "+run+" is resumed: no process worked on it") {

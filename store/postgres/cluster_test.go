@@ -128,6 +128,7 @@ func (c *cluster) start(t testing.TB, settings ...string) {
 		}
 		c.kill()
 		<-ended
+		c.killRest()
 		if time.Now().After(end) { // processes of the killed server may still be ending
 			t.Fatalf("PostgreSQL does not start: %s", log.String())
 		}
@@ -154,6 +155,19 @@ func (c *cluster) answers(ended <-chan struct{}) bool {
 func (c *cluster) kill() {
 	if c.proc != nil && c.proc.Process != nil {
 		_ = c.proc.Process.Kill() // fails if it has ended
+	}
+}
+
+// killRest kills processes that a killed server has left. Without a disk, some of them do not end by themselves.
+func (c *cluster) killRest() {
+	folders, _ := filepath.Glob("/proc/[0-9]*/cwd") // none where the system has no such files
+	for _, link := range folders {
+		if dir, err := os.Readlink(link); err != nil || dir != c.data() {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link))); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // fails if it has ended
+		}
 	}
 }
 
