@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tenonhq/tenon/internal/pty"
@@ -181,7 +182,7 @@ func colour(c string) string {
 	case n < 16:
 		return palette[n]
 	case n >= 232:
-		return fmt.Sprintf("#%[1]02x%[1]02x%[1]02x", 8+10*(n-232))
+		return "#" + strings.Repeat(fmt.Sprintf("%02x", 8+10*(n-232)), 3)
 	}
 	levels := []int{0, 95, 135, 175, 215, 255}
 	n -= 16
