@@ -135,7 +135,9 @@ test("REL-site recordings of terminals play when they are opened, without script
   const still = await site.chrome.newContext({ reducedMotion: "reduce" });
   const calm = await still.newPage();
   await calm.goto(`${site.url}docs/pictures/recordings/first.svg`);
-  await expect(calm.getByText("tenon runs show -1").last()).toBeVisible(); // the last frame
+  const visibility = (frame: string) => calm.evaluate((f) => getComputedStyle(document.querySelector(f)!).visibility, frame);
+  expect(await visibility("g.end")).toBe("visible"); // the last frame
+  expect(await visibility("g.f:not(.end)")).toBe("hidden");
   await still.close();
   await context.close();
 });
