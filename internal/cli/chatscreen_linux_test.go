@@ -218,7 +218,7 @@ func TestUX3_Yes(t *testing.T) {
 	if screen := c.awaits("approval required"); strings.Contains(screen, "allows all calls") {
 		t.Errorf("the status line shows the earlier mode:\n%s", screen)
 	}
-	c.types("\x04")
+	c.leaves() // before its terminal is closed, whose number the next one gets
 }
 
 // TestUX3_Approvals denies a call with a reason, and allows another one with edited arguments.
