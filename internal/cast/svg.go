@@ -49,8 +49,8 @@ func (r *Recording) SVG() []byte {
 	})
 	var b bytes.Buffer
 	width, height := float64(r.Columns)*charWidth+2*margin, r.Rows*lineHeight+titleBar+2*margin
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0[1]f %[2]d" width="%.0[1]f" height="%[2]d" `+
-		`role="img" aria-label="%[3]s">`+"\n", width, height, html.EscapeString(r.Title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0[1]f %[2]d" `+
+		`width="%.0[1]f" height="%[2]d" role="img" aria-label="%[3]s">`+"\n", width, height, html.EscapeString(r.Title))
 	r.writeStyle(&b, spans)
 	ids := map[string]string{}
 	b.WriteString("<defs>\n")
