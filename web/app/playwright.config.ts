@@ -12,5 +12,5 @@ export default defineConfig({
   workers: 1,
   forbidOnly: !!process.env.CI,
   reporter: [["list"], ["json", { outputFile: "../../testresults/workbench.json" }]],
-  use: { screenshot: "only-on-failure", trace: "off" },
+  use: { screenshot: "only-on-failure", trace: "off", actionTimeout: 90_000 },
 });

@@ -104,6 +104,11 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
   await dialog.getByRole("button", { name: "Write it" }).click();
   await agree();
   await expect(section("Limits of a run").getByRole("list")).toContainText("max_turns: 6");
+  // A slow server: the next dialog must not begin with a list of before the last change.
+  await page.route("**/api/v1/config/entries", async (r) => {
+    await new Promise((done) => setTimeout(done, 1500));
+    await r.continue();
+  });
   for (const [verdict, when] of [["deny", 'tool.name == "rm"'], ["ask", 'tool.name == "mv"']]) {
     await section("Rules with conditions").getByRole("button", { name: "Add a conditional rule" }).click();
     await dialog.getByLabel(/^verdict/).selectOption(verdict!);
@@ -114,6 +119,7 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
     await dialog.getByRole("button", { name: "Write it" }).click();
     await agree();
   }
+  await page.unroute("**/api/v1/config/entries");
   const rules = section("Rules with conditions").getByRole("list");
   await expect(rules.getByRole("listitem")).toHaveCount(2);
   await section("Rules with conditions").getByRole("button", { name: "Remove conditional rule 1" }).click();

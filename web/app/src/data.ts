@@ -76,7 +76,7 @@ export const useApprovals = () => useQuery({ queryKey: ["approvals"], queryFn: (
 
 export const useWorkflows = () => useQuery({ queryKey: ["workflows"], queryFn: () => get<Page<Workflow>>(`${api}/workflows`) });
 
-/** Reads again what the server says has changed. */
-export function invalidate(topics: string[]): void {
-  for (const t of topics) void cache.invalidateQueries({ queryKey: [t] });
+/** Reads again what the server says has changed. The promise is kept when what the page shows of it has been read. */
+export async function invalidate(topics: string[]): Promise<void> {
+  await Promise.all(topics.map((t) => cache.invalidateQueries({ queryKey: [t] })));
 }

@@ -15,6 +15,12 @@ import { Button, Dialog, ErrorBox, Labelled, Panel, field, visible } from "./ui"
 
 const url = "/api/v1/config/entries";
 
+/** Reads again what an entry of the file is seen in. The list is read before a dialog closes: the next one needs its digest. */
+async function reread(): Promise<void> {
+  void invalidate(["models", "agents", "tools"]);
+  await invalidate(["config"]);
+}
+
 const sections: Record<string, { title: string; one: string; hint: string; first: string[] }> = {
   models: { title: "Models", one: "model", hint: "The first one answers where nothing else is said.", first: ["provider", "model", "base_url", "temperature", "max_tokens", "fallback"] },
   agents: { title: "Agents", one: "agent", hint: "An agent has a model, instructions and tools.", first: ["description", "model", "instructions", "tools", "mode", "limits"] },
@@ -68,14 +74,15 @@ function summary(keys: Record<string, unknown>): string {
 
 function Edit({ section: s, entry, names, one, first, digest, onClose }: { section: ConfigSection; entry?: ConfigEntry; names?: string[]; one: string; first: string[]; digest: string; onClose: () => void }) {
   const schema = formSchema(s.schema as Schema);
-  const [name, setName] = useState(entry?.name ?? names?.[0] ?? (s.kind === "list" ? String(s.entries.length) : ""));
+  const [written, setName] = useState(entry?.name ?? names?.[0] ?? "");
+  const name = !entry && s.kind === "list" ? String(s.entries.length) : written.trim(); // a new one is the last, also if the list grew meanwhile
   const [value, setValue] = useState<Record<string, unknown>>((entry?.keys ?? {}) as Record<string, unknown>);
   const [plan, setPlan] = useState<Edited>();
   const [waits, setWaits] = useState<Proposal>();
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const wrong = problems(schema, value);
-  useDecided(waits, () => { invalidate(["config", "models", "agents", "tools"]); onClose(); });
+  useDecided(waits, () => void reread().then(onClose));
   const change = (v: unknown) => { setPlan(undefined); setValue(v as Record<string, unknown>); };
   const part = (has: (key: string) => boolean): Schema => ({ ...schema, properties: Object.fromEntries(Object.entries(schema.properties ?? {}).filter(([k]) => has(k))) });
   const isFirst = (k: string) => first.length === 0 || first.includes(k) || entry?.keys[k] !== undefined;
@@ -84,16 +91,16 @@ function Edit({ section: s, entry, names, one, first, digest, onClose }: { secti
   const send = async () => {
     setBusy(true);
     setError(undefined);
-    const at = `${url}/${s.name}/${encodeURIComponent(name.trim())}`;
+    const at = `${url}/${s.name}/${encodeURIComponent(name)}`;
     const body = { keys: changedKeys(schema, (entry?.keys ?? {}) as Record<string, unknown>, value), digest, ...(entry ? {} : { add: true }) };
     try {
-      if (!name.trim()) throw new Error(`give the ${one} a name`);
+      if (!name) throw new Error(`give the ${one} a name`);
       if (!plan) {
         setPlan(await request<Edited>("PUT", at, { ...body, dry_run: true }));
         return;
       }
       const p = await write("PUT", at, body, plan);
-      invalidate(["config", "models", "agents", "tools"]);
+      await reread();
       if (p) setWaits(p);
       else onClose();
     } catch (e) {
@@ -106,8 +113,8 @@ function Edit({ section: s, entry, names, one, first, digest, onClose }: { secti
     <Dialog wide title={entry && s.kind !== "single" ? `${called(s, entry.name)}: ${one}` : adds(s, one)} onClose={onClose}>
       <form className="flex flex-col gap-3" noValidate onSubmit={(e) => { e.preventDefault(); void send(); }}>
         {!entry && !s.kind && (names
-          ? <Labelled label="Name">{(id) => <select id={id} className={field} value={name} onChange={(e) => { setPlan(undefined); setName(e.target.value); }}>{names.map((n) => <option key={n}>{n}</option>)}</select>}</Labelled>
-          : <Labelled label="Name">{(id) => <input id={id} autoFocus className={field} value={name} onChange={(e) => { setPlan(undefined); setName(e.target.value); }} />}</Labelled>)}
+          ? <Labelled label="Name">{(id) => <select id={id} className={field} value={written} onChange={(e) => { setPlan(undefined); setName(e.target.value); }}>{names.map((n) => <option key={n}>{n}</option>)}</select>}</Labelled>
+          : <Labelled label="Name">{(id) => <input id={id} autoFocus className={field} value={written} onChange={(e) => { setPlan(undefined); setName(e.target.value); }} />}</Labelled>)}
         <SchemaForm schema={main} value={value} errors={wrong} onChange={change} />
         {Object.keys(schema.properties ?? {}).some((k) => !isFirst(k)) && (
           <details>
@@ -134,11 +141,11 @@ function Remove({ at, name, onClose }: { at: string; name: string; onClose: () =
   const plan = useQuery({ queryKey: ["config", "removal", at], queryFn: () => request<Edited>("DELETE", `${at}&dry_run=true`), retry: false, staleTime: 0 });
   const [error, setError] = useState<unknown>();
   const [waits, setWaits] = useState<Proposal>();
-  useDecided(waits, () => { invalidate(["config", "models", "agents", "tools"]); onClose(); });
+  useDecided(waits, () => void reread().then(onClose));
   const remove = async (seen: Edited) => {
     try {
       const p = await write("DELETE", at, undefined, seen);
-      invalidate(["config", "models", "agents", "tools"]);
+      await reread();
       if (p) setWaits(p);
       else onClose();
     } catch (e) {

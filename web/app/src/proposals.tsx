@@ -2,7 +2,7 @@
 // the files on disk. A change that starts a program or opens tenon needs the command line.
 
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { get, post, request, type Page } from "./api";
 import { invalidate, useMe } from "./data";
 import { DiffView } from "./diff";
@@ -20,22 +20,26 @@ export function useProposals(): Proposal[] {
 
 export const isProposal = (v: Edited | Proposal): v is Proposal => "digest" in v;
 
-/** Calls done when a change that waits for the command line is no longer open: it was accepted or rejected there. */
+/** Calls done once when a change that waits for the command line is no longer open: it was accepted or rejected there. */
 export function useDecided(waits: Proposal | undefined, done: () => void): void {
   const open = useProposals();
   const [seen, setSeen] = useState("");
+  const told = useRef("");
   const isOpen = !!waits && open.some((o) => o.id === waits.id);
   useEffect(() => {
-    if (!waits) return;
+    if (!waits || told.current === waits.id) return;
     if (isOpen) setSeen(waits.id);
-    else if (seen === waits.id) done();
+    else if (seen === waits.id) {
+      told.current = waits.id;
+      done();
+    }
   }, [waits, isOpen, seen, done]);
 }
 
 /** Agrees to a change as it was shown. */
 export async function accept(p: Proposal): Promise<void> {
   await post(`${url}/${encodeURIComponent(p.id)}/accept`, { digest: p.digest });
-  invalidate(["config", "servers", "tools"]);
+  void invalidate(["config", "servers", "tools"]);
 }
 
 /**
@@ -44,7 +48,7 @@ export async function accept(p: Proposal): Promise<void> {
  */
 export async function write(method: string, path: string, body: unknown, plan: Edited): Promise<Proposal | undefined> {
   const done = await request<Edited | Proposal>(method, path, body);
-  invalidate(["config"]);
+  void invalidate(["config"]);
   if (!isProposal(done)) return undefined;
   const file = done.files[0];
   if (done.command_line || file?.before !== plan.before || file.after !== plan.after) return done;
