@@ -23,12 +23,17 @@ func (c *Config) Rewrite(path string, show func(Reference) string) (string, bool
 	if n == nil {
 		return "", false
 	}
+	return rewrite(n, show), true
+}
+
+// rewrite is [Config.Rewrite] for the text of a node.
+func rewrite(n *tree.Node, show func(Reference) string) string {
 	var b strings.Builder
 	for s := n.Val; ; {
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i+1 == len(s) {
 			b.WriteString(s)
-			return b.String(), true
+			return b.String()
 		}
 		b.WriteString(s[:i])
 		s = s[i:]
@@ -54,7 +59,15 @@ func (c *Config) Rewrite(path string, show func(Reference) string) (string, bool
 
 // References returns the variables of the text at a path.
 func (c *Config) References(path string) (list []Reference) {
-	c.Rewrite(path, func(r Reference) string {
+	if n := c.textAt(path); n != nil {
+		list = referencesIn(n)
+	}
+	return list
+}
+
+// referencesIn returns the variables of the text of a node.
+func referencesIn(n *tree.Node) (list []Reference) {
+	rewrite(n, func(r Reference) string {
 		list = append(list, r)
 		return ""
 	})

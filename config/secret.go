@@ -242,6 +242,7 @@ func (c *Config) readSecrets(ctx context.Context, chosen func(SecretSource) bool
 	for _, t := range c.Serve.Auth.Tokens {
 		values = append(values, t)
 	}
+	values = append(values, c.VariableSecrets()...)
 	values = slices.DeleteFunc(values, func(v tenon.Secret) bool { return v == tenon.Secret{} })
 	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrUnset) })
 	return values, errors.Join(errs...)

@@ -261,6 +261,9 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	h.log = slog.New(h.redactor.Handler(h.log.Handler()))
+	for _, v := range h.config.VariableSecrets() {
+		h.redactor.Add(v)
+	}
 	h.cfg.Interactive = h.cfg.Interactive || h.cfg.Approve != nil
 	if h.cfg.LookupEnv == nil {
 		h.cfg.LookupEnv = os.LookupEnv

@@ -27,6 +27,13 @@ func LooksLikeToken(s string) bool {
 		slices.ContainsFunc(tokenPrefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
+// NamesSecret reports whether a name of a variable, a header, a flag or a setting is one of those that usually have a
+// secret value.
+func NamesSecret(name string) bool {
+	name = strings.TrimLeft(name, "-")
+	return secretFlag().MatchString(name) && !slices.Contains([]string{"PWD", "OLDPWD"}, name) // folders of a shell
+}
+
 const hiddenValue = "***"
 
 var (
