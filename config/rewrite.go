@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/config/tree"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // Reference is a variable in a value, written as ${NAME} or ${NAME:-default}.
@@ -88,8 +89,8 @@ func (c *Config) AllReferences() (list []Reference) {
 	return list
 }
 
-// LooksLikeToken reports whether a text has the form of a credential of a known service.
-func LooksLikeToken(s string) bool { return looksLikeToken(s) }
+// LooksLikeToken reports whether a literal is probably a secret; see [servers.LooksLikeToken].
+func LooksLikeToken(s string) bool { return servers.LooksLikeToken(s) }
 
 // textAt returns the text at a path, or nil if there is none. Items of some lists are not in c.nodes and are looked
 // up in the node of the list.

@@ -18,7 +18,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config/tree"
-	"github.com/tenonhq/tenon/servers"
 )
 
 // ErrUnset is the cause of the error about a secret whose environment variable is not set. No other place can have its
@@ -183,9 +182,6 @@ func wideMode(path string) (fs.FileMode, bool) {
 	}
 	return st.Mode().Perm(), st.Mode().Perm()&0o077 != 0
 }
-
-// looksLikeToken reports whether a literal is probably a secret; see [servers.LooksLikeToken].
-func looksLikeToken(s string) bool { return servers.LooksLikeToken(s) }
 
 var _ io.Writer = (*capped)(nil)
 
