@@ -25,7 +25,7 @@ func TestUX4_ContextOnScreen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := openChatOf(t, 110, 30, steps, map[string]model.Config{
 				"mine": {ContextTokens: tt.size, MaxTokens: 10_000}, "large": {ContextTokens: 1_000_000}})
-			c.start(&asking{model: "mine"})
+			c.start(&asking{})
 			c.awaits("Ask something.")
 			c.types("first\r")
 			c.awaits("One.", tt.want[0])

@@ -51,7 +51,7 @@ func openChat(t *testing.T, columns, rows int, steps string) *screenChat {
 	return openChatOf(t, columns, rows, steps, nil)
 }
 
-// openChatOf does the same with models of the configuration, whose scripts are in the file.
+// openChatOf does the same with models of the configuration, whose scripts are in the file. The model mine answers.
 func openChatOf(t *testing.T, columns, rows int, steps string, models map[string]model.Config) *screenChat {
 	t.Helper()
 	t.Setenv("TERM", "xterm-256color")
@@ -68,7 +68,7 @@ func openChatOf(t *testing.T, columns, rows int, steps string, models map[string
 	}
 	hc := host.Config{Home: dir, Model: "script:" + file, Toolsets: map[string]tenon.Toolset{"disk": c.tools}}
 	if models != nil {
-		hc.Model, hc.Config = "", &config.Config{Models: map[string]model.Config{}}
+		hc.Model, hc.Config = "mine", &config.Config{Models: map[string]model.Config{}}
 		for name, m := range models {
 			m.Provider, m.Path = "script", file
 			hc.Config.Models[name] = m
