@@ -251,6 +251,6 @@ func noSession(words []string, said string) string {
 	if !slices.Contains(words, "--user") || !strings.Contains(said, "onnect to") || !strings.Contains(said, "bus") {
 		return ""
 	}
-	return "; a service of a user needs a login session of systemd, which su, sudo and containers do not begin: log in " +
-		"at the machine or over ssh, or install the service of the machine as root with --system"
+	return "; a service of a user needs a login session of systemd, which su, sudo and containers do not begin: " +
+		"log in at the machine or over ssh, or install the service of the machine as root with --system"
 }
