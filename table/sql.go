@@ -20,11 +20,11 @@ import (
 // Query is one SELECT over tables, in the SQL dialect of SQLite. It can read its tables, and
 // nothing else: it cannot access files, change settings or write.
 //
-// Values keep their types as far as SQL has them. Integers are exact: in a query without floats, an overflow is an
-// error. Floats are floats, except NaN, which is null. Decimals are floats in calculations; an unchanged decimal keeps all its
-// digits. Dates, times and timestamps are texts in the format of SQLite's functions, in UTC
-// ("2026-02-03 04:05:06.7"). Booleans are 0 and 1. Lists, structs, tools and messages are JSON
-// texts, for json_extract and similar functions.
+// Values keep their types as far as SQL has them. Integers are exact: in a query without floats,
+// an overflow is an error. Floats are floats, except NaN, which is null. Decimals are floats in
+// calculations; an unchanged decimal keeps all its digits. Dates, times and timestamps are texts in
+// the format of SQLite's functions, in UTC ("2026-02-03 04:05:06.7"). Booleans are 0 and 1. Lists,
+// structs, tools and messages are JSON texts, for json_extract and similar functions.
 //
 // A result column that shows a column of a table unchanged has the type of that column; a tool column
 // stays a tool column, with the files of its tools. The type of

@@ -32,7 +32,8 @@ const realAffinity = 'E'
 func (s *selection) onlyIntegers() bool {
 	for _, t := range s.sources {
 		for _, c := range t.columns {
-			if kind := declared(c); c.used && (kind == "REAL" || strings.HasPrefix(kind, "DECIMAL") || len(c.exact) > 0) {
+			kind := declared(c)
+			if c.used && (kind == "REAL" || strings.HasPrefix(kind, "DECIMAL") || len(c.exact) > 0) {
 				return false
 			}
 		}
