@@ -101,7 +101,7 @@ func (a *app) judgeTrust(ctx context.Context, cfg *config.Config) (verdict, erro
 // gate decides whether a command may use a host. If the project is not trusted, a command that only reads gets a host
 // that starts nothing, sends nothing and opens no store.
 func (a *app) gate(ctx context.Context, cfg *config.Config, o opening) (untrusted bool, err error) {
-	if o.lists {
+	if o.lists && !a.trust { // --trust agrees to the change
 		v, err := a.judgeTrust(ctx, cfg)
 		if err == nil && !v.Trusted() && v.listable() {
 			a.hint("%s has changed since you trusted it, and is not used before you agree again: tenon trust", v.File)
