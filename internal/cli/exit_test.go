@@ -93,7 +93,7 @@ func TestStdoutCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(steps, []byte("steps:\n  - text: done\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"version", "--help", "version -o json", "help run", "docs", "completion bash", "man",
+	for _, line := range []string{"version", "--help", "version -o json", "help run", "docs", "man",
 		"run hi --model script:" + steps, "run hi -o json --model script:" + steps, "run hi -o jsonl --model script:" + steps,
 		"runs list", "runs list -o json", "runs show", "runs events", "sessions list", "sessions show",
 		"models list", "config schema", "tables query SELECT+1", "tables query SELECT+1 --csv", "tables query SELECT+1 -o jsonl"} {
