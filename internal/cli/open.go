@@ -37,6 +37,7 @@ type opening struct {
 	models  bool           // the verb asks models
 	static  bool           // starts nothing, whether or not the project is trusted
 	looks   bool           // only reads the configuration, so that the project need not be trusted
+	lists   bool           // only shows what the store has; see listable
 	asks    string         // the question; if it is set and no model is configured, a model is detected
 	talks   bool           // a person at a terminal will ask more questions
 	agent   string

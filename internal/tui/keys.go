@@ -18,7 +18,7 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	}
 	switch {
 	case name == "ctrl+c":
-		m.lasting = ""
+		m.unchoose()
 		return m.interrupt()
 	case m.mode == modeHistory:
 		m.historyKey(name, k.Text)
@@ -33,6 +33,7 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 			return cmd
 		}
 	}
+	m.unopen(k.Text)
 	if m.mode == modeForm {
 		m.note = ""
 		if m.formKey(name) {

@@ -82,7 +82,11 @@ type model struct {
 	typedAt  time.Time // the last key or paste that went to the message
 	handled  time.Time // when the last message came
 	lasting  string    // the key of an answer for later calls too, until it is confirmed
-	chosenAt time.Time // when it was pressed
+	choice   string    // the key of any other answer, until it was alone for a pause
+	opener   string    // the key that has just opened the input of an answer
+	chosenAt time.Time // when one of these was pressed
+	choices  int       // number of choices so far
+	later    func(time.Duration, tea.Msg) tea.Cmd
 	deciding bool
 	clipping bool                       // Ctrl-V reads the clipboard
 	sight    sight                      // the part of the question that was seen
@@ -97,7 +101,7 @@ func newModel(ctx context.Context, c Config) *model {
 	ctx, end := context.WithCancelCause(ctx)
 	return &model{c: c, ctx: ctx, end: end, left: make(chan struct{}), calls: map[string]*block{}, follow: true,
 		focused: true, found: -1, theme: c.Theme, look: newLook(c.Theme, nil), past: len(c.History), stale: true,
-		width: c.Width, height: c.Height, modeAt: c.ModeAt}
+		width: c.Width, height: c.Height, modeAt: c.ModeAt, later: after}
 }
 
 // leave ends the work of the backend. A cause of nil means that its run is stopped.
@@ -170,13 +174,15 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height, m.stale = msg.Width, msg.Height, true
 		if m.asked != "" {
-			m.shownAt, m.lasting = m.c.Now(), "" // the question moves: a key may be meant for another part of it
+			m.shownAt = m.c.Now() // the question moves: a key may be meant for another part of it
+			m.unchoose()
 		}
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		m.lastKey = m.c.Now()
-		m.typedAt, m.lasting = m.lastKey, ""
+		m.typedAt = m.lastKey
+		m.unchoose()
 		if m.mode == modeTalk && m.c.Pasted != nil {
 			msg.Content = m.c.Pasted(msg.Content)
 		}
@@ -210,6 +216,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.busy {
 			m.turn(spinEvery)
 			return m, spin()
+		}
+	case aloneMsg:
+		if int(msg) == m.choices {
+			return m, m.chosen()
 		}
 	case lendMsg:
 		return m, m.lend(func() error {

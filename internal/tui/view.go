@@ -112,7 +112,8 @@ func (m *model) View() tea.View {
 		v.Cursor = tea.NewCursor(min(cursor.X, m.width-1), cursor.Y)
 	}
 	if now := m.c.Now(); m.asked != "" && now.Sub(m.handled) > slow {
-		m.shownAt, m.lasting = now, "" // keys may have been typed before the person could see this screen
+		m.shownAt = now // keys may have been typed before the person could see this screen
+		m.unchoose()
 	}
 	return v
 }
