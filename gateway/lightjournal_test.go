@@ -17,7 +17,8 @@ import (
 // TestGW_25_SameJournal checks that a call that is journaled after it is sent has the journal of a run of the engine,
 // byte for byte except ids, times and durations: the engine makes the same call with a key.
 func TestGW_25_SameJournal(t *testing.T) {
-	w := open(t, upstreamConfig(serveUpstream(t, mcp.ServerConfig{NoModern: true}, spacedTool, failingTool), ""), gateway.Config{})
+	u := serveUpstream(t, mcp.ServerConfig{NoModern: true}, spacedTool, failingTool)
+	w := open(t, upstreamConfig(u, "policy: {defaults: {approval: never}}\n"), gateway.Config{})
 	c := w.client(t, mcp.Modern, ownToken)
 	for _, tool := range []string{"echo", "write", "spaced", "fails"} {
 		t.Run(tool, func(t *testing.T) {
