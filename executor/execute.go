@@ -172,8 +172,8 @@ func (x *Executor) resultEvent(ctx context.Context, a engine.Attempt, c *agent.T
 			return nil, err
 		}
 	}
-	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: tenon.EventData(keptAs(a, agent.Outcome{
-		Result: result, Whole: whole, Outputs: tables, Misfit: misfit, Duration: took}))}}, nil
+	return []tenon.Event{outcomeEvent(a, agent.Outcome{Result: result, Whole: whole, Outputs: tables, Misfit: misfit,
+		Duration: took})}, nil
 }
 
 // failureEvent returns the event of a call without a result. The event says whether the call may be repeated.

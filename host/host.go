@@ -150,6 +150,8 @@ type Host struct {
 	log        *slog.Logger
 	store      *sealed.Store
 	scratch    string        // folder of the store of an untrusted host
+	socket     sync.Once     // computes socketAt
+	socketAt   string        // see [Socket]
 	parkedKeys parkedKeys    // of calls of the gateway
 	users      *atomic.Int32 // hosts that have the store open: see Reopen
 	arriving   *receiving    // uploads of tables; of the same hosts

@@ -57,6 +57,8 @@ type httpServer struct {
 	s   *Server
 	cfg HTTPConfig
 
+	large sync.Pool // *[]byte, for large responses
+
 	mu       sync.Mutex
 	sessions map[string]*httpSession
 }
@@ -204,7 +206,7 @@ func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 			jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", problem)))
 		return
 	}
-	a := &answer{w: w, id: m.ID}
+	a := &answer{w: w, id: m.ID, large: &h.large}
 	result, err := h.s.single(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params}, version,
 		paramHeaders{r.Header, h.cfg.Strict}, a.notice)
 	a.finish(result, err, true)
@@ -251,7 +253,7 @@ func checkHeaders(r *http.Request, m *jsonrpc.Message, version string, strict bo
 
 // legacy handles a request of a session; initialize begins one.
 func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-	a := &answer{w: w, id: m.ID}
+	a := &answer{w: w, id: m.ID, large: &h.large}
 	if m.Method == "initialize" && m.IsRequest() {
 		s, id, ok := h.begin()
 		if !ok {
@@ -336,7 +338,7 @@ func (h *httpServer) single(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	h.singly(r, m, &answer{w: w, id: m.ID})
+	h.singly(r, m, &answer{w: w, id: m.ID, large: &h.large})
 }
 
 // singly handles a legacy request without a session.

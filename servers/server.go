@@ -203,6 +203,13 @@ func (s *Server) Status() Status {
 	return s.status
 }
 
+// State returns the state of the current status with its error.
+func (s *Server) State() (State, *tenon.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status.State, s.status.Error
+}
+
 // Tools returns the server's tools. If the configuration allows it, they come from the last listing, and nothing is
 // started. Otherwise they come from [Server.List]. If [Options.Patience] is set and the server is not required, Tools
 // waits no longer than that: it then returns the last listing or, without one, an error of code timeout.
@@ -210,6 +217,9 @@ func (s *Server) Status() Status {
 func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if !s.cfg.LoadsTools() || s.isDisabled() {
 		return nil, nil
+	}
+	if tools, ok := s.Listed(); ok {
+		return tools, nil
 	}
 	if tools, ok := s.Remembered(); ok {
 		return tools, nil
@@ -233,11 +243,25 @@ func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	return s.List(ctx)
 }
 
+// Listed returns the tools that a connected server has listed, unless they have to be requested again. It waits for
+// nothing.
+func (s *Server) Listed() ([]tenon.Tool, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil || !s.listed || s.off || s.closed || isStale(s.until) || s.conn.Err() != nil {
+		return nil, false
+	}
+	return s.tools, true
+}
+
 // List returns the server's tools, connecting if necessary. They are requested once for each connection, and again
 // after the server reported a change.
 func (s *Server) List(ctx context.Context) (tools []tenon.Tool, err error) {
 	if !s.cfg.LoadsTools() {
 		return nil, nil
+	}
+	if tools, ok := s.Listed(); ok {
+		return tools, nil
 	}
 	err = s.use(ctx, fmt.Sprintf("the list of tools of server '%s'", s.name), func(c *link) error {
 		tools, err = s.list(ctx, c)
