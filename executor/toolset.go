@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -150,20 +149,9 @@ func (x *Executor) doTool(ctx context.Context, run string, a engine.Attempt, emi
 	}
 	ctx, limit := patience.WithProgress(ctx, c.Timeout, block.TimeoutProgress)
 	defer limit.Stop()
-	if level := logLevel(a); x.cfg.Logger.Enabled(ctx, level) {
-		x.cfg.Logger.Log(ctx, level, "Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
-	}
+	x.cfg.Logger.Info("Executing tool: "+c.Name, "run", run, "step", a.Step, "server", c.Server)
 	return carryOut(ctx, set, &Step{Attempt: a, Emit: emit, x: x, tool: c, block: block, key: key, limit: limit,
 		parent: parent})
-}
-
-// logLevel returns the level of the lines about a call. A light call is logged for debugging only: a client makes many,
-// and the journal has them.
-func logLevel(a engine.Attempt) slog.Level {
-	if _, light := a.Journal.(lightJournal); light {
-		return slog.LevelDebug
-	}
-	return slog.LevelInfo
 }
 
 // Plain returns a toolset for tools that are called in the same way in a run and outside of one.
@@ -193,10 +181,8 @@ func (p plain) Call(ctx context.Context, s *Step) ([]tenon.Event, error) {
 	})
 	took := time.Since(start)
 	x.called(ctx, a, c, took)
-	if level := logLevel(a); x.cfg.Logger.Enabled(ctx, level) {
-		x.cfg.Logger.Log(ctx, level, "Tool "+c.Name+" executed: success="+strconv.FormatBool(err == nil && !r.IsError),
-			"run", run, "step", step, "duration", took)
-	}
+	x.cfg.Logger.Info("Tool "+c.Name+" executed: success="+strconv.FormatBool(err == nil && !r.IsError), "run", run,
+		"step", step, "duration", took)
 	stopped := s.Stopped()
 	switch {
 	case err != nil && s.limit.IsExpired() && stopped == nil:
