@@ -15,13 +15,13 @@ import (
 // Many files of other programs, and many of tenon's, write a key as ${API_KEY} and not as ${secret:NAME}. Such a value
 // is masked like a secret. Other variables are not: an output in which ${HOME} or ${CITY} is masked is useless.
 
-// minVariable is the minimum length of a variable's value that is masked. A secret that an entry of secrets names may be
-// shorter, because there a person said that it is one.
+// minVariable is the minimum length of a variable's value that is masked. A secret of an entry in secrets may be
+// shorter, because a person said there that it is one.
 const minVariable = 8
 
 // VariableSecrets returns the values of variables that are secrets by the name of the variable, by the key under which
-// the file has it, or by their form; and those values of env_file of the servers that are secrets by name or form. The
-// path of a file that exists is none. The order is that of the values.
+// the file has it, or by their form; and values of env_file of the servers that are secrets by name or form. The
+// path of an existing file is no secret. The values are sorted.
 func (c *Config) VariableSecrets() []tenon.Secret {
 	found := map[string]bool{}
 	add := func(value string, names ...string) {

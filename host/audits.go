@@ -255,7 +255,8 @@ func (h *Host) storeAudits(batch []audit) []error {
 	var group sync.WaitGroup
 	for i, done := range batch {
 		if errs[i] == nil {
-			group.Go(func() { errs[i] = h.appendAudit(&list[i], done.call.snapshot) }) // concurrent writes share a commit
+			// Concurrent writes share a commit.
+			group.Go(func() { errs[i] = h.appendAudit(&list[i], done.call.snapshot) })
 		}
 	}
 	group.Wait()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,32 +181,10 @@ func New(name string, cfg Config, opts Options) *Server {
 	return s
 }
 
-// target returns the command line or URL that identifies the server to a person, without credentials.
-func (s *Server) target() string {
-	if s.cfg.Transport == TransportStdio {
-		return transport.MaskURLs(strings.Join(append([]string{s.cfg.Command}, MaskArgs(s.cfg.Args)...), " "))
-	}
-	return transport.MaskURL(s.cfg.URL)
-}
-
 func (s *Server) isDisabled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.off
-}
-
-// Status returns the current status of the server.
-func (s *Server) Status() Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
-}
-
-// State returns the state of the current status with its error.
-func (s *Server) State() (State, *tenon.Error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status.State, s.status.Error
 }
 
 // Tools returns the server's tools. If the configuration allows it, they come from the last listing, and nothing is

@@ -31,8 +31,8 @@ type tcpPool struct {
 }
 
 const (
-	// maxDirect is the size of a body, in bytes, that fits the buffers of a connection. The write of a larger body could
-	// wait for a server that responds before it has read it.
+	// maxDirect is the size of a body, in bytes, that fits the buffers of a connection. The write of a larger body
+	// could wait for a server that responds before it has read it.
 	maxDirect = 16 << 10
 	// maxInterim bounds the responses 1xx before a response, as in [http.Transport].
 	maxInterim = 5
@@ -232,7 +232,8 @@ func (p *tcpPool) expire() {
 			n++
 		}
 		p.count -= n
-		if p.idle[addr] = append([]*tcpConn(nil), list[n:]...); len(list) == n {
+		p.idle[addr] = append([]*tcpConn(nil), list[n:]...)
+		if len(list) == n {
 			delete(p.idle, addr)
 		}
 	}
@@ -330,7 +331,8 @@ func (b *tcpBody) Read(p []byte) (int, error) {
 	case err == io.EOF:
 		b.end(true)
 	case err != nil:
-		if b.end(false); b.ctx.Err() != nil {
+		b.end(false)
+		if b.ctx.Err() != nil {
 			err = context.Cause(b.ctx)
 		}
 	}
