@@ -113,13 +113,14 @@ func validate(c *compat.Conversion) {
 	}
 }
 
-// literals returns the warnings about literal tokens that the conversion has not reported yet. What else a file warns of
-// is repeated when it is used.
+// literals returns the warnings about literal tokens that the conversion has not reported yet. All other warnings are
+// repeated when the file is used.
 func literals(c *compat.Conversion, warns []Error) (out []Error) {
 	for _, w := range warns {
-		if w.Message != literalToken && w.Message != literalCredential || slices.ContainsFunc(c.Warns, func(o Error) bool {
+		reported := slices.ContainsFunc(c.Warns, func(o Error) bool {
 			return o.Message == literalToken && o.File == w.File && o.Line == w.Line && o.Col == w.Col
-		}) {
+		})
+		if reported || w.Message != literalToken && w.Message != literalCredential {
 			continue
 		}
 		if w.Message == literalToken {

@@ -240,7 +240,9 @@ func (c *Config) IsEmpty() bool {
 	if c.tree == nil {
 		return true
 	}
-	return c.tree.Kind == tree.Map && !slices.ContainsFunc(c.tree.Keys, func(k *tree.Node) bool { return k.Val != "version" })
+	return c.tree.Kind == tree.Map && !slices.ContainsFunc(c.tree.Keys, func(k *tree.Node) bool {
+		return k.Val != "version"
+	})
 }
 
 // placeServers marks the servers that only replicas with another label use.
