@@ -137,6 +137,16 @@ func modernStatus(code int) int {
 	return http.StatusOK
 }
 
+// Refuse answers a request of HTTP with a JSON-RPC error without an id, for a reason outside of its message, such as an
+// unknown session. A status of 500 and more is an internal error, every other an invalid request.
+func Refuse(w http.ResponseWriter, status int, format string, args ...any) {
+	code := jsonrpc.CodeInvalidRequest
+	if status >= http.StatusInternalServerError {
+		code = jsonrpc.CodeInternal
+	}
+	reply(w, status, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(code, format, args...)))
+}
+
 func reply(w http.ResponseWriter, status int, b json.RawMessage) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(b))) // otherwise a long answer goes out in chunks

@@ -257,7 +257,7 @@ func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	if m.Method == "initialize" && m.IsRequest() {
 		s, id, ok := h.begin()
 		if !ok {
-			http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+			Refuse(w, http.StatusServiceUnavailable, "too many sessions")
 			return
 		}
 		result, err := s.handle(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
@@ -402,7 +402,7 @@ func (h *httpServer) delete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.s.cfg.NoLegacy || !h.end(r.Header.Get("Mcp-Session-Id")) {
-		http.Error(w, "no such session", http.StatusNotFound)
+		Refuse(w, http.StatusNotFound, "no such session")
 		return
 	}
 	if h.s.cfg.Observe != nil {
