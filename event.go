@@ -53,6 +53,8 @@ type UnknownData struct {
 type CancelData struct {
 	Reason string `json:"reason,omitempty"`
 	By     string `json:"by,omitempty"`
+	// Withdraw also withdraws the messages of persons that no model call has sent. No later run sends them.
+	Withdraw bool `json:"withdraw,omitempty"`
 }
 
 // DoneData is the data of an [EventDone]. It describes how the run ended.

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"image/color"
 	"strings"
 	"sync"
@@ -47,6 +46,7 @@ type model struct {
 	stale         bool     // rows must be drawn again
 	top           int      // first row on the screen, unless follow is set
 	follow        bool     // the view stays at the end of the conversation
+	shows         *block   // the next layout moves the view to its first row, if the rows below do not fit
 	unfolded      bool
 
 	in      input
@@ -64,6 +64,11 @@ type model struct {
 	note    string      // below the input: completion, hints
 	queue   []string
 	steered []string // messages that were sent to the run and not taken yet
+
+	back      []string // messages that a stopped run did not take
+	returned  []string // those of them that are in the input again
+	round     int      // number of the work
+	stoppedIn int      // the round that the person stopped last; 0 for none
 
 	busy    bool
 	stop    context.CancelFunc // stops the backend's work
@@ -87,14 +92,16 @@ type model struct {
 	chosenAt time.Time // when one of these was pressed
 	choices  int       // number of choices so far
 	later    func(time.Duration, tea.Msg) tea.Cmd
-	deciding bool
-	clipping bool                       // Ctrl-V reads the clipboard
-	sight    sight                      // the part of the question that was seen
-	step     int                        // index of the server's request that is shown
-	contents map[string]json.RawMessage // answers to the requests before it
-	kept     map[int]*form              // forms that the person left with Esc, by request
-	status   Status
-	modeAt   int // index into Config.Mode
+	// switching is set while the next mode of approval must be confirmed.
+	switching bool
+	deciding  bool
+	clipping  bool                       // Ctrl-V reads the clipboard
+	sight     sight                      // the part of the question that was seen
+	step      int                        // index of the server's request that is shown
+	contents  map[string]json.RawMessage // answers to the requests before it
+	kept      map[int]*form              // forms that the person left with Esc, by request
+	status    Status
+	modeAt    int // index into Config.Mode
 }
 
 func newModel(ctx context.Context, c Config) *model {
@@ -116,8 +123,9 @@ func (m *model) leave(cause error) {
 type (
 	idleMsg  struct{}
 	steerMsg struct {
-		text string
-		err  error
+		text  string
+		round int
+		err   error
 	}
 	decidedMsg struct {
 		id  string
@@ -181,7 +189,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		m.lastKey = m.c.Now()
-		m.typedAt = m.lastKey
+		m.typedAt, m.switching = m.lastKey, false
 		m.unchoose()
 		if m.mode == modeTalk && m.c.Pasted != nil {
 			msg.Content = m.c.Pasted(msg.Content)
@@ -273,19 +281,7 @@ func (m *model) result(msg tea.Msg) tea.Cmd {
 	case idleMsg:
 		return m.idle()
 	case steerMsg:
-		if msg.err == nil {
-			break // the message stays in the list until the run reports it
-		}
-		m.steered = without(m.steered, msg.text)
-		switch {
-		case errors.Is(msg.err, ErrLate):
-			m.queue = append(m.queue, msg.text)
-			if !m.busy {
-				return m.next()
-			}
-		default:
-			m.remark("tenon: the message was not sent: " + msg.err.Error())
-		}
+		return m.steerResult(msg)
 	case decidedMsg:
 		m.deciding = false
 		if msg.err == nil && msg.id == m.asked && m.mode.decides() {
@@ -337,6 +333,9 @@ func without(list []string, text string) []string {
 func (m *model) idle() tea.Cmd {
 	long := m.c.Now().Sub(m.began) > 10*time.Second
 	m.settle()
+	if m.stopped { // nothing is sent unasked after a stop
+		m.back, m.queue = append(m.back, m.queue...), nil
+	}
 	m.busy, m.stopped, m.steered, m.asks, m.asked = false, false, nil, nil, ""
 	m.stop()
 	if m.note == noteStopping {
@@ -352,6 +351,7 @@ func (m *model) idle() tea.Cmd {
 	}
 	clear(m.calls)
 	m.stale = true
+	m.giveBack()
 	next := m.next()
 	if long && !m.focused && next == nil {
 		return tea.Raw("\a")
@@ -377,17 +377,6 @@ func (m *model) submit(text string) tea.Cmd {
 		m.remark(text)
 	}
 	return m.begin(func(ctx context.Context) { m.c.Backend.Submit(ctx, text) })
-}
-
-// begin begins work of the backend that the person can stop.
-func (m *model) begin(f func(context.Context)) tea.Cmd {
-	ctx, stop := context.WithCancel(m.ctx)
-	m.stop, m.busy, m.began, m.follow, m.letters = stop, true, m.c.Now(), true, 0
-	work := m.do(func() tea.Msg {
-		f(ctx)
-		return idleMsg{}
-	})
-	return tea.Batch(work, spin())
 }
 
 // maxBlocks bounds the blocks of the conversation in memory. Older blocks are dropped; the journal contains them.
@@ -481,6 +470,10 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		if b := m.calls[msg.Key]; b != nil && b.call.State == CallRunning {
 			b.call.Note, b.fresh, m.stale = msg.Note, false, true
 		}
+	case Page:
+		m.settle()
+		m.push(blockNote, msg.Text)
+		m.shows = m.blocks[len(m.blocks)-1]
 	case Note:
 		if b := m.current; b != nil && b.kind == blockAnswer && strings.TrimSpace(msg.Text) != "" {
 			m.push(blockNote, msg.Text) // the answer that is arriving continues above the note
@@ -490,6 +483,8 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 	case Steered: // the answer that is arriving continues above the message
 		m.steered = without(m.steered, msg.Text)
 		m.push(blockPerson, msg.Text)
+	case Withdrawn:
+		m.withdrawn(msg.Text)
 	case Asks:
 		return m.ask(msg.List)
 	case Choices:

@@ -188,3 +188,24 @@ func TestUX3_RequestEnds(t *testing.T) {
 		t.Errorf("mode %d, %q", b.mode, b.backend.got)
 	}
 }
+
+// TestUX4_StopReturns checks that messages which a stopped run does not take return to the input, in front of its text,
+// whether the run or the program reports it, and that none of them becomes the next question.
+func TestUX4_StopReturns(t *testing.T) {
+	b := newBench(60, 20)
+	b.busy, b.round, b.backend.got, b.stop = true, 1, []string{""}, func() {}
+	b.steered = []string{"one", "two"}
+	b.queue = []string{"four"}
+	b.in.set("draft")
+	b.key("ctrl+c")
+	b.send(Withdrawn{Text: "one"})
+	b.send(steerMsg{"two", 1, ErrLate})
+	b.send(idleMsg{})
+	b.send(steerMsg{"five", 1, ErrLate}) // its answer came after the end of the run
+	if got := b.in.String(); got != "five\none\ntwo\nfour\ndraft" || len(b.queue) != 0 || b.busy {
+		t.Errorf("the input has %q, %q waits, busy %v", got, b.queue, b.busy)
+	}
+	if got := (&Program{model: b.model}).Unsent(); len(got) != 4 {
+		t.Errorf("unsent: %q", got)
+	}
+}
