@@ -25,9 +25,9 @@ func newChat(a *app) *cobra.Command {
 		Short: "Talk with an agent",
 		Long: "Holds a conversation in one session. If stdin and stdout are a terminal, it takes the whole screen:\n" +
 			"answers are drawn while they arrive, tool calls are lines that Ctrl-O unfolds, approvals are answered\n" +
-			"with a key, and /help lists the keys and commands. Stderr may be a file, which gets the logs. Messages\n" +
-			"sent during an answer go to the model with its next request. If the answer is stopped before that, they\n" +
-			"return to the input.\n\n" +
+			"with a key, and /help lists the keys and commands. Stderr may be a file, which gets the logs.\n" +
+			"Messages sent during an answer go to the model with its next request. If the answer is stopped\n" +
+			"before that, they return to the input.\n\n" +
 			"With --plain, TERM=dumb, a pipe or another output format it reads questions, one a line, and prints " +
 			"lines:\n\n" +
 			"  /tools      what the agent can call\n  /prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…; " +

@@ -66,7 +66,7 @@ type model struct {
 	steered []string // messages that were sent to the run and not taken yet
 
 	back      []string // messages that a stopped run did not take
-	returned  []string // those of them that are in the input again
+	returned  []string // messages of back that are in the input again
 	round     int      // number of the work
 	stoppedIn int      // the round that the person stopped last; 0 for none
 

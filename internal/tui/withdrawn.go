@@ -78,8 +78,8 @@ func (m *model) giveBack() {
 	m.past = len(m.c.History)
 }
 
-// Unsent returns the messages that were sent during an answer and did not reach the model: those that wait for the end
-// of a run, and those that returned to the input and are still in it. It may be called after Run.
+// Unsent returns the messages that were sent during an answer and did not reach the model: messages that wait for the
+// end of a run, and messages that returned to the input and are still in it. It may be called after Run.
 func (p *Program) Unsent() []string {
 	m := p.model
 	text := m.in.String()
