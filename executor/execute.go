@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/policy"
 )
@@ -179,8 +181,8 @@ func (x *Executor) resultEvent(ctx context.Context, a engine.Attempt, c *agent.T
 // failureEvent returns the event of a call without a result. The event says whether the call may be repeated.
 func (x *Executor) failureEvent(a engine.Attempt, c *agent.ToolCommand, err error, took time.Duration) []tenon.Event {
 	switch code := tenon.ErrorCode(err); {
-	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout), c.Resume &&
-		code == tenon.CodeUnknown:
+	case !a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeTimeout || errors.Is(err, mcp.ErrAnswered)),
+		c.Resume && code == tenon.CodeUnknown:
 		return []tenon.Event{{Step: a.Step, Kind: tenon.EventUnknown,
 			Data: tenon.EventData(agent.Failure{Error: x.cfg.Redactor.Error(err), Duration: took})}}
 	case a.Idempotent && (code == tenon.CodeUnknown || code == tenon.CodeUnreachable):

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,32 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/mcp"
 )
+
+// TestAnswered says which errors of a call leave its outcome unknown.
+func TestAnswered(t *testing.T) {
+	cut := fmt.Errorf("the answer is cut off: %w", mcp.ErrAnswered)
+	for name, tt := range map[string]struct {
+		idempotent bool
+		err        error
+		kind       string
+	}{
+		"an answer that is cut off":     {false, tenon.Errorf(tenon.CodeProtocol, "%w", cut), tenon.EventUnknown},
+		"an answer that is too large":   {false, tenon.Errorf(tenon.CodeTooLarge, "%w", cut), tenon.EventUnknown},
+		"a call that may be repeated":   {true, tenon.Errorf(tenon.CodeProtocol, "%w", cut), agent.EventFailed},
+		"a server that did not connect": {false, tenon.Errorf(tenon.CodeProtocol, "no MCP"), agent.EventFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := &Executor{cfg: Config{Redactor: &tenon.Redactor{}}}
+			a := engine.Attempt{Command: tenon.Command{Step: "1.0", Idempotent: tt.idempotent}, Attempt: 1}
+			events := x.failureEvent(a, &agent.ToolCommand{}, tt.err, time.Millisecond)
+			if len(events) != 1 || events[0].Kind != tt.kind {
+				t.Errorf("%+v, want %s", events, tt.kind)
+			}
+		})
+	}
+}
 
 // TestRepeats decides whether another attempt is made after one that failed, by its number and the time that it took.
 func TestRepeats(t *testing.T) {

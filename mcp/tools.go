@@ -129,10 +129,22 @@ func (c *Client) Call(ctx context.Context, call tenon.Call) (*tenon.Result, erro
 	}
 	r, err := ParseResult(raw, c.isModern())
 	if err != nil {
-		return nil, err
+		return nil, tenon.Errorf(tenon.ErrorCode(err), "%w", answered(err))
 	}
 	return r, nil
 }
+
+// ErrAnswered is a cause of the error of a tool call that the server answered in a form that cannot be used: the answer
+// is cut off, too large, or no result. The call may have taken effect.
+var ErrAnswered = errors.New("the server answered")
+
+// answeredError adds [ErrAnswered] to the causes of an error.
+type answeredError struct{ error }
+
+// Unwrap returns both causes.
+func (e answeredError) Unwrap() []error { return []error{e.error, ErrAnswered} }
+
+func answered(err error) error { return answeredError{err} }
 
 // dress converts the result of a plain JSON-RPC server, which may be any value ({"result": 5}), to a tool result. A
 // result with content is returned unchanged.
@@ -240,6 +252,12 @@ func (c *Client) explain(ctx context.Context, method string, err error, effect b
 	var lost *jsonrpc.LostError
 	var size *jsonrpc.SizeError
 	var slow *slowError
+	answer := func() error { // the cause, if the server answered
+		if effect {
+			return answered(err)
+		}
+		return err
+	}
 	switch {
 	case errors.As(err, &e):
 		return err
@@ -248,7 +266,7 @@ func (c *Client) explain(ctx context.Context, method string, err error, effect b
 			Err: err}
 	case errors.As(err, &size):
 		return &tenon.Error{Code: tenon.CodeTooLarge,
-			Message: fmt.Sprintf("the answer to %s is larger than the limit of %d bytes", method, size.Limit), Err: err}
+			Message: fmt.Sprintf("the answer to %s is larger than the limit of %d bytes", method, size.Limit), Err: answer()}
 	case errors.As(err, &lost) && lost.Sent && effect:
 		return &tenon.Error{Code: tenon.CodeUnknown,
 			Message: fmt.Sprintf("the connection was lost during %s: %v", method, err), Err: err}
@@ -258,7 +276,7 @@ func (c *Client) explain(ctx context.Context, method string, err error, effect b
 	case errors.Is(err, jsonrpc.ErrSyntax):
 		return &tenon.Error{Code: tenon.CodeProtocol,
 			Message: fmt.Sprintf("the answer to %s cannot be read: %s", method,
-				strings.TrimPrefix(err.Error(), "the answer cannot be read: ")), Err: err}
+				strings.TrimPrefix(err.Error(), "the answer cannot be read: ")), Err: answer()}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &tenon.Error{Code: tenon.CodeTimeout, Message: method + " timed out", Err: err}
 	case ctx.Err() != nil:
