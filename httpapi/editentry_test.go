@@ -54,7 +54,7 @@ func TestUX_10_Entries(t *testing.T) {
 		{"section", "PUT", "/servers/x", `{"keys":{"command":"sh"}}`, 404, "", "", "there are no forms for 'servers'"},
 		{"old file", "PUT", "/models/main", `{"digest":"sha256:0","keys":{"model":"m"}}`, 409, "", "", ""},
 		{"plan", "DELETE", "/agents/helper?dry_run=true", "", 200, "", "", `"written":false`},
-		{"removed", "DELETE", "/budgets/day", "", 200, "budgets:\n  day:\n    cost: 3\n", "", `"written":true`},
+		{"removed", "DELETE", "/budgets/day", "", 200, "\nbudgets:\n  day:\n    cost: 3\n", "", `"written":true`},
 	}
 	walkEntries(t, handler, file, steps)
 }

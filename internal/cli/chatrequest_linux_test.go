@@ -22,7 +22,7 @@ const requestSteps = `conversations:
   - match: several
     steps: [{calls: [{name: ask_mixed, arguments: {}}]}, {text: All was answered.}]
   - match: briefly
-    steps: [{calls: [{name: ask_form, arguments: {give_up_ms: 1500}}]}, {text: It was taken back.}]
+    steps: [{calls: [{name: ask_form, arguments: {give_up_ms: 6000}}]}, {text: It was taken back.}]
   - match: capital
     steps: [{text: Paris}]
 `
@@ -83,7 +83,7 @@ func TestUX3_ServerForms(t *testing.T) {
 			c.types("\x0f") // unfolds calls, so that the answers are shown
 
 			c.types("the form\r")
-			screen := c.awaits("the server asks for input", "server     demo", "tool       ask_form", `| Who\u001b[2J are you?`,
+			screen := c.awaits("the server asks for input", "server     demo", "tool       ask_form", `| Who\u{1b}[2J are you?`,
 				"asks for   name, age, colour", "[a]nswer")
 			if strings.Contains(screen, "plain lines") {
 				t.Errorf("the form is not asked in the program:\n%s", screen)
@@ -147,6 +147,7 @@ func TestUX3_FormEnds(t *testing.T) {
 	c.presses("a")
 	c.awaits("Your name (a text")
 	c.presses("Ad")
+	c.awaits("> Ad")
 	c.awaits("It was taken back.")
 	c.leaves()
 }

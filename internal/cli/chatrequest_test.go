@@ -54,7 +54,7 @@ func TestUX3_RequestsOf(t *testing.T) {
 			[]tui.Request{{Head: "the server wants an answer of the model", Yes: "the model may answer", Decides: true, Text: []string{"system:", "Be short.", "user:", "The capital?"},
 				Fields: [][2]string{{"answer", "50 tokens at most"}}}}},
 		"hidden characters": {form(`"a\u001b[2Jb\u202ec"`, `"x\u202e":{"type":"string","title":"t\u001b[31m"}`, ``),
-			[]tui.Request{{Key: "q", Form: true, Text: []string{`a\u001b[2Jb\u202ec`}, Fields: [][2]string{{"asks for", `x\u202e`}},
+			[]tui.Request{{Key: "q", Form: true, Text: []string{`a\u{1b}[2Jb\u{202e}c`}, Fields: [][2]string{{"asks for", `x\u202e`}},
 				Inputs: []tui.Input{{Name: "x\u202e", Title: "t\u001b[31m", Type: "string", Kind: "a text, may be empty"}}}}},
 		"several": {`{"b":{"method":"elicitation/create","params":{"message":"two","requestedSchema":{"type":"object","properties":{}}}},"a":{"method":"elicitation/create","params":{"mode":"url","message":"one","url":"https://example.org/"}}}`,
 			[]tui.Request{{Key: "a", Head: "the server wants you to visit a page", Text: []string{"one"}, Yes: "I opened it", Copy: "https://example.org/",

@@ -200,7 +200,7 @@ test("chat: files and resources go with a question", async ({ chrome }) => {
   await page.getByRole("button", { name: "Attach a resource" }).click();
   await page.getByRole("list", { name: "Resources" }).getByRole("button").first().click();
   await expect(page.getByRole("list", { name: "Attached" }).getByRole("listitem")).toHaveCount(2);
-  await page.getByLabel("Agent").selectOption("form");
+  await page.getByLabel("Agent").selectOption("long");
   await page.getByLabel("Question").fill("When is it?");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/sessions\/ses_/);
