@@ -266,7 +266,8 @@ func (c *Client) explain(ctx context.Context, method string, err error, effect b
 			Err: err}
 	case errors.As(err, &size):
 		return &tenon.Error{Code: tenon.CodeTooLarge,
-			Message: fmt.Sprintf("the answer to %s is larger than the limit of %d bytes", method, size.Limit), Err: answer()}
+			Message: fmt.Sprintf("the answer to %s is larger than the limit of %d bytes", method, size.Limit),
+			Err:     answer()}
 	case errors.As(err, &lost) && lost.Sent && effect:
 		return &tenon.Error{Code: tenon.CodeUnknown,
 			Message: fmt.Sprintf("the connection was lost during %s: %v", method, err), Err: err}
