@@ -107,7 +107,7 @@ func (s *Store) acquireOnce(ctx context.Context, runs []string) (epochs map[stri
 
 // releaseLease deletes a lease. It need not be on disk before it returns: a lease that is there again after a crash of
 // the server expires, or its owner deletes it; see strays.
-const releaseLease = `DELETE FROM @leases WHERE run = $1 AND owner = $2 AND epoch = $3
+var releaseLease = `DELETE FROM @leases WHERE run = $1 AND ` + isOwn("$2") + ` AND epoch = $3
 	RETURNING set_config('synchronous_commit', 'off', true)`
 
 // ownLease is a lease of this store.
@@ -118,6 +118,7 @@ type ownLease struct {
 
 // release deletes a lease. If the database cannot be reached, the heartbeat deletes it later; see strays.
 func (s *Store) release(run string, epoch int64) {
+	s.forget(run)
 	ctx, stop := context.WithTimeout(s.ctx, s.lease)
 	defer stop()
 	_, _ = s.calls.releases.get(ctx, s, ownLease{run, epoch}) // strays and Close delete what remains
@@ -141,7 +142,7 @@ func (s *Store) releaseAll(ctx context.Context, list []ownLease) ([]answer[struc
 	for range 3 {
 		_, err = s.pool.Exec(ctx, s.sql(`DELETE FROM @leases WHERE run IN (SELECT l.run FROM @leases l
 			JOIN unnest($1::text[], $2::bigint[]) AS u (run, epoch) ON l.run = u.run AND l.epoch = u.epoch
-			WHERE l.owner = $3 ORDER BY l.run FOR UPDATE OF l)
+			WHERE l.`+isOwn("$3")+` ORDER BY l.run FOR UPDATE OF l)
 			RETURNING set_config('synchronous_commit', 'off', true)`), encode([]any{runs, epochs, s.replica})...)
 		if err == nil || !passes(err) {
 			break

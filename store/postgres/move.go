@@ -31,10 +31,13 @@ var (
 		coalesce((SELECT encode(name, 'hex')::int FROM @marks WHERE ` + isMove + ` LIMIT 1), 0)`)
 )
 
-// numbered is a statement that stores the number of a transaction.
+// numbered is a statement that stores the number of a transaction. A missing row gets an era.
 func numbered(n string) string {
-	return `WITH stored AS (INSERT INTO @writers AS w (replica, slot, n) VALUES ($1, $2, ` + n + `)
-		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n WHERE w.n < excluded.n RETURNING 1)
+	return `WITH stored AS (INSERT INTO @writers AS w (replica, slot, n, era)
+		VALUES ($1, $2, ` + n + `, nextval('@epochs'))
+		ON CONFLICT (replica, slot) DO UPDATE SET n = excluded.n,
+			era = CASE w.era WHEN 0 THEN excluded.era ELSE w.era END
+		WHERE w.n < excluded.n RETURNING 1)
 		SELECT 1 / count(*) FROM stored`
 }
 

@@ -61,8 +61,9 @@ type Store struct {
 	now     func() time.Time
 	key     *signed.Key
 	lease   time.Duration
-	replica string // random id of this process
-	moving  bool   // Config.Moving
+	replica string      // random id of this process
+	moving  bool        // Config.Moving
+	unnamed atomic.Bool // no statement is prepared; see [tx.prepared]
 
 	pool  *pgxpool.Pool
 	calls gathers    // calls that share statements
@@ -87,8 +88,11 @@ type Store struct {
 	address string           // where other replicas reach this one; empty if they do not
 	leases  map[string]int64 // run → epoch of this store's lease; 0 while it is acquired
 	known   map[string]known // positions of runs with a lease of this store, as of its last write
-	probed  time.Time        // time until which the last result is valid
-	health  error
+	// guessed are the runs of the write under way that relies on known. guessing is closed at its end.
+	guessed  map[string]*position
+	guessing chan struct{}
+	probed   time.Time // time until which the last result is valid
+	health   error
 }
 
 // Open opens a store. It creates the tables in an empty database. Errors: invalid (the DSN, the schema), store (the
@@ -231,8 +235,8 @@ func (s *Store) register(ctx context.Context, conns int32) error {
 	for i := range n {
 		s.slots <- &slot{id: i + 1}
 	}
-	_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @writers SELECT $1, i, 0 FROM generate_series(0, $2::int) i`),
-		s.replica, n)
+	_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @writers (replica, slot, n, era)
+		SELECT $1, i, 0, nextval('@epochs') FROM generate_series(0, $2::int) i`), s.replica, n)
 	return err
 }
 
@@ -257,7 +261,8 @@ func (s *Store) Close() error {
 func (s *Store) leave() {
 	ctx, stop := context.WithTimeout(context.Background(), s.lease)
 	defer stop()
-	for _, table := range []string{"@follows WHERE replica", "@live WHERE target", "@leases WHERE owner",
+	for _, table := range []string{"@follows WHERE replica", "@live WHERE target",
+		"@leases WHERE " + isOwn("$1") + " AND owner",
 		"@writers WHERE replica", "@replicas WHERE id"} {
 		if _, err := s.pool.Exec(ctx, s.sql("DELETE FROM "+table+" = $1"), s.replica); err != nil {
 			s.log.Debug("this replica is not removed; its row expires", "store", s.name, "error", err.Error())

@@ -18,8 +18,9 @@ const patience = 30 * time.Second
 // slot is the row of a connection that writes. Only one transaction uses a slot at a time. Each transaction writes its
 // number into the row, so the row contains the number if and only if the transaction was committed.
 type slot struct {
-	id int
-	n  int64
+	id   int
+	n    int64
+	last int64 // number of the last transaction that was committed
 }
 
 // tx is a transaction under way.
@@ -32,8 +33,10 @@ type tx struct {
 	broken error        // a statement could not be encoded
 	runs   map[string]*position
 	lost   map[string]bool // runs whose lease this store has lost
-	// epochs are the leases of runs that the transaction has locked.
+	// epochs are the leases of runs that the transaction has locked, or that it relies on in the era.
 	epochs map[string]int64
+	era    int64 // see era.go; 0 if it is not known
+	guess  bool  // nothing is sent before the end, and nothing is read
 
 	inserts eventRows // rows of events that are not sent yet
 }
@@ -104,13 +107,14 @@ func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 	}
 }
 
-// try makes one attempt of a transaction. If the positions of all runs are known, all statements are sent together, and
-// the database compares the positions. If one of them differs, the transaction is made again with a look at them.
+// try makes one attempt of a transaction. If the positions of all runs are known, all statements are sent together. If
+// the last one fails because a position may be different, the transaction is made again with a look at the positions.
 func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost bool, do func(*tx) error) error {
 	if !expiredIsLost && s.knows(runs) {
 		if err := s.attempt(ctx, sl, runs, false, true, do); !isWrongGuess(err) {
 			return err
 		}
+		s.forgetAll()
 	}
 	return s.attempt(ctx, sl, runs, expiredIsLost, false, do)
 }
@@ -122,9 +126,27 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 		return err
 	}
 	defer conn.Release()
-	t := &tx{s: s, ctx: ctx, conn: conn, runs: map[string]*position{}, epochs: map[string]int64{}}
-	defer func() { t.remember(runs, err) }()
+	t := &tx{s: s, ctx: ctx, conn: conn, runs: map[string]*position{}, epochs: map[string]int64{}, guess: guess}
 	sl.n++
+	mine := sl.n
+	defer func() {
+		if err == nil {
+			sl.last = mine
+		}
+		t.remember(runs, err)
+	}()
+	if guess {
+		if err = t.recall(runs); err == nil {
+			err = do(t)
+		}
+		if err != nil {
+			return err
+		}
+		if err = t.appendRows(sl); err != nil {
+			return err
+		}
+		return t.finish(sl, "SELECT 1")
+	}
 	t.queue("BEGIN")
 	// If a process is stopped within a transaction, the transaction must not hold its locks for longer than the lease.
 	t.queue("SELECT set_config('idle_in_transaction_session_timeout', $1, true)", s.idle())
@@ -133,10 +155,7 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 		begin = beginAnyWrite
 	}
 	t.queue(begin, s.replica, sl.id, sl.n)
-	switch {
-	case guess:
-		err = t.recall(runs)
-	case len(runs) > 0:
+	if len(runs) > 0 {
 		if t.lost, err = t.hold(runs, expiredIsLost); err == nil {
 			err = t.positions(runs)
 		}
@@ -148,30 +167,34 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 		t.rollback()
 		return err
 	}
-	return t.commit(sl)
+	t.insertEvents()
+	t.queue("COMMIT")
+	return t.finish(sl, "COMMIT")
 }
 
 func (t *tx) rollback() {
+	if t.guess {
+		return // without BEGIN, an error has rolled it back
+	}
 	// If ROLLBACK fails, the connection is closed, which ends its transaction.
 	if _, err := t.conn.Exec(t.ctx, "ROLLBACK"); err != nil {
 		_ = t.conn.Conn().Close(t.ctx)
 	}
 }
 
-// commit sends the queued statements and COMMIT.
-func (t *tx) commit(sl *slot) error {
-	t.insertEvents()
-	t.queue("COMMIT")
+// finish sends the queued statements, of which the last one ends the transaction. want is its answer. If the connection
+// ends before the answer, finish looks up whether the transaction was committed.
+func (t *tx) finish(sl *slot, want string) error {
 	tag, err := t.send()
 	switch pg, ok := errors.AsType[*pgconn.PgError](err); {
-	case err == nil && tag.String() == "COMMIT":
+	case err == nil && tag.String() == want:
 		return nil
 	case err == nil:
 		t.rollback()
 		return errors.New("the database rolled the write back")
 	case ok && pg.Severity == "ERROR": // the server refused a statement and did not commit
 		t.rollback()
-		return err
+		return t.s.withoutName(err)
 	}
 	_ = t.conn.Conn().Close(t.ctx) // ends the transaction if it is still under way
 	return t.s.lookUp(sl, err)
@@ -217,6 +240,9 @@ func (n notCommitted) Unwrap() error { return n.err }
 
 // query reads rows.
 func (t *tx) query(query string, args []any, row func(pgx.Rows) error) error {
+	if t.guess {
+		return errGuess
+	}
 	if err := t.flush(); err != nil {
 		return err
 	}

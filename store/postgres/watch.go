@@ -15,8 +15,8 @@ const (
 	pollEvery = 40 * time.Millisecond
 	// listening is the interval of polls while a connection listens, because a notification can be lost.
 	listening = time.Second
-	// notifyPause is the pause after a notification. The next one covers all changes in between. A notification costs the
-	// server as much as an append.
+	// notifyPause is the pause after a notification. The next one covers all changes in between. A notification costs
+	// the server as much as an append.
 	notifyPause = 5 * time.Millisecond
 	// listenAgain is the pause before the next attempt to listen.
 	listenAgain = 2 * time.Second
