@@ -8,7 +8,8 @@ package postgres
 //     does that, in the same transaction, so programs of older schemas do it, too. While the era is the same as when
 //     this store last looked at its leases, it has all of them.
 //   - The number of the last transaction is smaller than expected only if the database has lost commits, for example in
-//     a fail-over. While it is not, this store remembers the same positions as the database.
+//     a fail-over. While it is not, this store remembers the same positions as the database. A statement that raises
+//     the number without looking at all positions begins a new era if the number is too small; see numbered and fence.
 //
 // Both sides lock the row of the writer, and the lock lasts until the end of the transaction. So an append is committed
 // either before a lease is taken over, or not at all. The trigger never waits for the lock, because the other side may
@@ -24,6 +25,9 @@ const ownerSetting = "tenon.replica"
 // isOwn is a condition that is true for leases of the replica $n. It tells the trigger that the replica itself deletes
 // them. The database evaluates it for a row before it deletes the row, because set_config is volatile.
 func isOwn(n string) string { return "owner = set_config('" + ownerSetting + "', " + n + ", true)" }
+
+// newEra is the number of a new era. It is random, because a sequence may return a number again after a fail-over.
+const newEra = "(1 + floor(random() * 9e15))::bigint"
 
 // addEras is a migration. The column is 0 for programs of older schemas. They lock the row of each lease, so their
 // leases are taken without a look at their writers.
@@ -52,7 +56,7 @@ BEGIN
 			RETURN NULL;
 		END IF;
 	ELSIF was <> 0 AND NOT mine THEN
-		UPDATE @writers w SET era = nextval('@epochs') WHERE w.replica = OLD.owner AND w.slot = 0;
+		UPDATE @writers w SET era = ` + newEra + ` WHERE w.replica = OLD.owner AND w.slot = 0;
 	END IF;
 	IF TG_OP = 'UPDATE' THEN
 		RETURN NEW;

@@ -17,8 +17,8 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-// cutter is a dialer whose connections break at the end of a transaction that writes: before the server receives it, or before the client receives
-// the answer.
+// cutter is a dialer whose connections break at the end of a transaction that writes: before the server receives it, or
+// before the client receives the answer.
 type cutter struct {
 	mu     sync.Mutex
 	before int // number of the next COMMITs that are lost
@@ -148,7 +148,7 @@ func TestLostCommit_PG_late(t *testing.T) {
 		t.Fatal("the transaction was found, though it has not begun")
 	}
 	for _, begin := range []string{beginWrite, beginAnyWrite} {
-		if _, err := s.pool.Exec(t.Context(), s.sql(begin), s.replica, late.id, late.n); err == nil ||
+		if _, err := s.pool.Exec(t.Context(), s.sql(begin), s.replica, late.id, late.n, late.last); err == nil ||
 			!strings.Contains(err.Error(), "division by zero") {
 			t.Errorf("the late transaction: %v", err)
 		}

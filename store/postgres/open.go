@@ -236,7 +236,7 @@ func (s *Store) register(ctx context.Context, conns int32) error {
 		s.slots <- &slot{id: i + 1}
 	}
 	_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @writers (replica, slot, n, era)
-		SELECT $1, i, 0, nextval('@epochs') FROM generate_series(0, $2::int) i`), s.replica, n)
+		SELECT $1, i, 0, `+newEra+` FROM generate_series(0, $2::int) i`), s.replica, n)
 	return err
 }
 

@@ -154,7 +154,7 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 	if s.moving {
 		begin = beginAnyWrite
 	}
-	t.queue(begin, s.replica, sl.id, sl.n)
+	t.queue(begin, s.replica, sl.id, sl.n, sl.last)
 	if len(runs) > 0 {
 		if t.lost, err = t.hold(runs, expiredIsLost); err == nil {
 			err = t.positions(runs)
@@ -211,7 +211,7 @@ func (s *Store) lookUp(sl *slot, why error) error {
 	sl.n++ // the number that the look-up may store
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		var n int64
-		err := s.pool.QueryRow(ctx, s.sql(fence), s.replica, sl.id, mine).Scan(&n)
+		err := s.pool.QueryRow(ctx, s.sql(fence), s.replica, sl.id, mine, sl.last).Scan(&n)
 		switch {
 		case err == nil && n == mine:
 			return nil
@@ -227,9 +227,10 @@ func (s *Store) lookUp(sl *slot, why error) error {
 }
 
 // fence returns the number of the last transaction of a slot. If it is not $3, it is at least $3 + 1 from now on, and
-// the transaction $3 can no longer be made.
+// the transaction $3 can no longer be made. A loss of commits begins a new era, as in [numbered].
 const fence = `INSERT INTO @writers AS w (replica, slot, n) VALUES ($1, $2, $3::bigint + 1)
-	ON CONFLICT (replica, slot) DO UPDATE SET n = CASE WHEN w.n = $3 THEN w.n ELSE greatest(w.n, excluded.n) END
+	ON CONFLICT (replica, slot) DO UPDATE SET n = CASE WHEN w.n = $3 THEN w.n ELSE greatest(w.n, excluded.n) END,
+		era = CASE WHEN w.era <> 0 AND w.n < $4 THEN ` + newEra + ` ELSE w.era END
 	RETURNING n`
 
 // notCommitted is the error of a transaction whose look-up showed that it was not committed.
