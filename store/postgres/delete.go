@@ -54,6 +54,12 @@ const namedForks = 5
 // deleteSession deletes a session and its runs. It takes the leases of the runs, so that no replica can begin to work
 // on them.
 func (t *tx) deleteSession(id string) error {
+	if ok, err := t.s.settled(t.ctx); err != nil {
+		return err
+	} else if !ok {
+		return refuse(tenon.CodeConflict, "session %s cannot be deleted yet: an append got no answer, and the database "+
+			"may still be storing it; try again later", id)
+	}
 	var there int
 	err := t.row("SELECT 1 FROM @sessions WHERE id = $1 FOR UPDATE", []any{id}, &there)
 	if isNone(err) {

@@ -1,5 +1,11 @@
 package postgres
 
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
 // An append of a run whose position is known takes one statement, which calls the function append_rows. The function
 // does not look at the lease of each run. It compares two numbers in the row of the writer that this store has in the
 // table of writers:
@@ -80,6 +86,34 @@ BEGIN
 END
 $$;
 `
+
+// inLimbo notes the number of an append of which it is not known whether it was stored, or 0: a later number in the row
+// of the writer shows that it is not under way any more.
+func (s *Store) inLimbo(sl *slot, n int64) {
+	if sl.id == 0 {
+		s.limbo.Store(n)
+	}
+}
+
+// settled reports whether no append in limbo is under way. The server may still be making such an append, or read it
+// later. It does not lock the leases of its runs. So until it has ended, this store neither deletes its own leases nor
+// takes them again: their new owner would read the journal too early. settled does not wait for the append. If the
+// append has no lock, a new era makes it fail.
+func (s *Store) settled(ctx context.Context) (ok bool, err error) {
+	limbo := s.limbo.Load()
+	if limbo == 0 {
+		return true, nil
+	}
+	err = s.each(ctx, `WITH w AS (SELECT replica FROM @writers WHERE replica = $1 AND slot = 0 FOR UPDATE SKIP LOCKED),
+		stored AS (UPDATE @writers SET era = `+newEra+` FROM w WHERE @writers.replica = w.replica AND slot = 0 RETURNING 1)
+		SELECT EXISTS (SELECT 1 FROM stored) OR NOT EXISTS (SELECT 1 FROM @writers WHERE replica = $1 AND slot = 0)`,
+		[]any{s.replica}, func(rows pgx.Rows) error { return rows.Scan(&ok) })
+	if err != nil || !ok {
+		return false, err
+	}
+	s.limbo.CompareAndSwap(limbo, 0)
+	return s.limbo.Load() == 0, nil // there may be another one since
+}
 
 // wrongGuess is the code of the error of append_rows.
 const wrongGuess = "TN001"

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -231,28 +230,6 @@ func TestLostCommits(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestReleaseWaits releases a lease while an append to its run is under way without a lock of the lease. The release
-// waits.
-func TestReleaseWaits(t *testing.T) {
-	_, a, b := held(t, "r1")
-	tx := &tx{s: a, guess: true, runs: map[string]*position{}, epochs: map[string]int64{}}
-	if err := tx.recall([]string{"r1"}); err != nil {
-		t.Fatal(err)
-	}
-	released := make(chan struct{})
-	go func() {
-		defer close(released)
-		a.release("r1", tx.epochs["r1"])
-	}()
-	for a.knows([]string{"r1"}) {
-		continue // until the release has begun
-	}
-	takeOver(t, b, "r1", false)
-	tx.remember([]string{"r1"}, errors.New("rolled back"))
-	<-released
-	takeOver(t, b, "r1", true)
 }
 
 // TestOldWriter executes the statements of a program of schema 7, which locks the lease of each run. It registers, takes

@@ -33,7 +33,7 @@ func (s *Store) knows(runs []string) bool {
 	defer s.mu.Unlock()
 	for _, run := range runs {
 		k, ok := s.known[run]
-		if !ok || k.epoch != s.leases[run] || k.era != s.known[runs[0]].era {
+		if !ok || s.releasing[run] || k.epoch != s.leases[run] || k.era != s.known[runs[0]].era {
 			return false
 		}
 	}
@@ -49,7 +49,7 @@ func (t *tx) recall(runs []string) error {
 			continue // two appends to one run
 		}
 		k, ok := t.s.known[run]
-		if !ok || k.epoch != t.s.leases[run] || t.era != 0 && t.era != k.era {
+		if !ok || t.s.releasing[run] || k.epoch != t.s.leases[run] || t.era != 0 && t.era != k.era {
 			return errGuess
 		}
 		t.runs[run], t.epochs[run], t.era = &k.pos, k.epoch, k.era
@@ -68,7 +68,7 @@ func (t *tx) remember(runs []string, err error) {
 	}
 	for _, run := range runs {
 		pos, epoch := t.runs[run], t.epochs[run]
-		if err != nil || pos == nil || epoch == 0 || epoch != t.s.leases[run] || t.era == 0 {
+		if err != nil || pos == nil || epoch == 0 || t.s.releasing[run] || epoch != t.s.leases[run] || t.era == 0 {
 			delete(t.s.known, run)
 			continue
 		}
@@ -84,9 +84,11 @@ func (s *Store) forgetAll() {
 	clear(s.known)
 }
 
-// forget makes the next write to a run lock its lease. It waits for a write that is under way without that lock.
+// forget makes all writes to a run lock its lease, until [Store.forgotten]. It waits for a write that is under way
+// without that lock.
 func (s *Store) forget(run string) {
 	s.mu.Lock()
+	s.releasing[run] = true
 	delete(s.known, run)
 	var under chan struct{}
 	if s.guessed[run] != nil {
@@ -96,4 +98,13 @@ func (s *Store) forget(run string) {
 	if under != nil {
 		<-under
 	}
+}
+
+// forgotten removes a lease that was given back.
+func (s *Store) forgotten(run string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.leases, run)
+	delete(s.known, run)
+	delete(s.releasing, run)
 }

@@ -88,8 +88,12 @@ const acquire = `WITH u AS (SELECT u.run FROM unnest($1::text[]) AS u (run)),
 	SELECT run, epoch, set_config('synchronous_commit', 'off', true)
 	FROM (SELECT run, epoch FROM taken UNION ALL SELECT run, epoch FROM new) AS got`
 
-// acquireOnce returns the epochs of the leases that it took, by the stored form of the run.
+// acquireOnce returns the epochs of the leases that it took, by the stored form of the run. While an append may be under
+// way, it takes none, because this store may still own the lease in the database.
 func (s *Store) acquireOnce(ctx context.Context, runs []string) (epochs map[string]int64, err error) {
+	if ok, err := s.settled(ctx); !ok {
+		return nil, err
+	}
 	rows, err := s.pool.Query(ctx, s.sql(acquire), encode([]any{runs, s.replica})...)
 	if err != nil {
 		return nil, err
@@ -122,10 +126,7 @@ func (s *Store) release(run string, epoch int64) {
 	ctx, stop := context.WithTimeout(s.ctx, s.lease)
 	defer stop()
 	_, _ = s.calls.releases.get(ctx, s, ownLease{run, epoch}) // strays and Close delete what remains
-	s.mu.Lock()
-	delete(s.leases, run)
-	delete(s.known, run)
-	s.mu.Unlock()
+	s.forgotten(run)
 	s.watch.notify()
 	s.hintOthers()
 }
@@ -134,6 +135,9 @@ func (s *Store) release(run string, epoch int64) {
 func (s *Store) releaseAll(ctx context.Context, list []ownLease) ([]answer[struct{}], error) {
 	ctx, stop := context.WithTimeout(ctx, s.lease)
 	defer stop()
+	if ok, err := s.settled(ctx); !ok { // the heartbeat deletes the leases later
+		return make([]answer[struct{}], len(list)), err
+	}
 	runs, epochs := make([]string, len(list)), make([]int64, len(list))
 	for i, l := range list {
 		runs[i], epochs[i] = l.run, l.epoch
@@ -242,6 +246,9 @@ func (s *Store) Size() int { return max(1, int(s.size.Load())) }
 // strays deletes the leases of this replica that it does not know. They remain if a release failed, or if the answer to
 // an Acquire was lost.
 func (s *Store) strays(ctx context.Context) error {
+	if ok, err := s.settled(ctx); !ok {
+		return err
+	}
 	type lease struct {
 		run   string
 		epoch int64

@@ -83,7 +83,7 @@ func (s *Store) single(ctx context.Context, do func(*tx) error) error {
 // expired, transact waits for a heartbeat. The results of calls are therefore not lost if the database could not be
 // reached for longer than a lease.
 func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), s.patience)
 	defer stop()
 	var since time.Time // time of the first attempt that found expired leases
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
@@ -132,6 +132,7 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 	defer func() {
 		if err == nil {
 			sl.last = mine
+			s.inLimbo(sl, 0)
 		}
 		t.remember(runs, err)
 	}()
@@ -205,7 +206,7 @@ func (t *tx) finish(sl *slot, want string) error {
 // If the server has not read the transaction yet, the look-up stores a later number, and the transaction will fail; see
 // beginWrite.
 func (s *Store) lookUp(sl *slot, why error) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), s.patience)
 	defer stop()
 	mine := sl.n
 	sl.n++ // the number that the look-up may store
@@ -216,11 +217,13 @@ func (s *Store) lookUp(sl *slot, why error) error {
 		case err == nil && n == mine:
 			return nil
 		case err == nil:
+			s.inLimbo(sl, 0)
 			return notCommitted{why}
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
+			s.inLimbo(sl, mine)
 			return errors.Join(errUnknown, why)
 		}
 	}
