@@ -15,6 +15,9 @@ type Event struct {
 	Kind    string          `json:"kind"`
 	Attempt int             `json:"attempt,omitempty"` // from 1
 	Data    json.RawMessage `json:"data,omitempty"`
+	// Local is a pointer to the decoded data, for cores and observers in the same process, which then need not
+	// decode Data. It is immutable and never stored. It is nil for events that were read from a store.
+	Local any `json:"-"`
 }
 
 // The kinds of event that every engine writes and every core handles. Cores define further kinds.
@@ -50,6 +53,8 @@ type UnknownData struct {
 type CancelData struct {
 	Reason string `json:"reason,omitempty"`
 	By     string `json:"by,omitempty"`
+	// Withdraw also withdraws the messages of persons that no model call has sent. No later run sends them.
+	Withdraw bool `json:"withdraw,omitempty"`
 }
 
 // DoneData is the data of an [EventDone]. It describes how the run ended.

@@ -198,3 +198,20 @@ func (r *Redactor) Text(s string) string {
 	}
 	return string(r.Bytes([]byte(s)))
 }
+
+// Begun returns the number of bytes at the end of a text that may be the beginning of a secret. A text that is masked
+// piece by piece is cut before them.
+func (r *Redactor) Begun(s string) int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	longest := 0
+	for _, f := range r.forms {
+		for n := min(len(f.text)-1, len(s)); n > longest; n-- {
+			if s[len(s)-n:] == string(f.text[:n]) {
+				longest = n
+				break
+			}
+		}
+	}
+	return longest
+}

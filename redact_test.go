@@ -152,6 +152,61 @@ func TestRedactorResultEscapes(t *testing.T) {
 	}
 }
 
+// TestRedactorData checks that base64 in a result is valid base64 without the secret, or is replaced by a text.
+func TestRedactorData(t *testing.T) {
+	const secret = "TOP/secret-123"
+	var r tenon.Redactor
+	r.Add(tenon.NewSecret(secret))
+	encode := base64.StdEncoding.EncodeToString
+	picture := encode([]byte("\x89PNG\x00\xff" + secret + "\x00"))
+	wrapped := encode([]byte("a text with " + secret + " in the middle of a line"))
+	wrapped = wrapped[:20] + `\n` + wrapped[20:]
+	const withheld = "is withheld: it holds a configured secret"
+	for name, tt := range map[string]struct{ content, want, text string }{
+		"a picture":            {`{"type":"image","data":"` + picture + `","mimeType":"image/png"}`, "", "[image/png of 28 bytes in base64 " + withheld},
+		"a sound":              {`{"type":"audio","data":"` + picture + `","mimeType":"audio/wav","_meta":{"a":1}}`, "", "[audio/wav of 28 bytes"},
+		"a file":               {`{"type":"resource","resource":{"uri":"f://a","blob":"` + picture + `","mimeType":"application/zip"}}`, "", "[application/zip of 28 bytes"},
+		"a text file":          {`{"type":"resource","resource":{"uri":"f://a","blob":"` + encode([]byte("x "+secret+" y")) + `"}}`, "x *** y", ""},
+		"a drawing":            {`{"type":"image","data":"` + encode([]byte("<svg>TOP&#47;secret-123</svg>")) + `","mimeType":"image/svg+xml"}`, "<svg>***</svg>", ""},
+		"with line breaks":     {`{"type":"resource","resource":{"uri":"f://a","blob":"` + wrapped + `"}}`, "a text with *** in the middle of a line", ""},
+		"without a secret":     {`{"type":"image","data":"` + encode([]byte("\x89PNG")) + `","mimeType":"image/png"},{"type":"text","text":"` + secret + `"}`, "\x89PNG", ""},
+		"data of another kind": {`{"type":"text","text":"a","data":"` + encode([]byte(secret)) + `"}`, "", "a"},
+	} {
+		t.Run("SEC-G10_"+name, func(t *testing.T) {
+			in := new(tenon.Result)
+			if err := json.Unmarshal([]byte(`{"content":[`+tt.content+`,{"type":"text","text":"end"}]}`), in); err != nil {
+				t.Fatal(err)
+			}
+			out := r.Result(in)
+			if raw, err := out.MarshalJSON(); err != nil || !json.Valid(raw) || strings.Contains(string(raw), "secret-123") {
+				t.Fatalf("%s, %v", raw, err)
+			}
+			if got := out.Content[len(out.Content)-1].Text; got != "end" {
+				t.Errorf("the other blocks became %q", got)
+			}
+			c := out.Content[0]
+			if tt.text != "" && !strings.HasPrefix(c.Text, tt.text) {
+				t.Errorf("the text is %q", c.Text)
+			}
+			if tt.want == "" {
+				return
+			}
+			if data, err := base64.StdEncoding.DecodeString(c.Data); err != nil || !strings.HasPrefix(string(data), tt.want) {
+				t.Errorf("the data is %q, %v", data, err)
+			}
+		})
+	}
+	contents := `{"contents":[{"uri":"f://a","mimeType":"image/png","blob":"` + picture + `"}]}`
+	if got := string(r.JSON([]byte(contents))); !strings.HasPrefix(got, `{"contents":[{"uri":"f://a","mimeType":"text/plain","text":"[image/png of 28 bytes`) {
+		t.Errorf("a resource became %s", got)
+	}
+	for _, same := range []string{`{"data":`, `{"contents":[{"uri":"f://a","blob":"AA=="}]}`, ``} {
+		if got := string(r.JSON([]byte(same))); got != same {
+			t.Errorf("%s became %s", same, got)
+		}
+	}
+}
+
 // TestRedactorDecodes checks that a secret is masked however an encoder of URLs or of HTML writes it.
 func TestRedactorDecodes(t *testing.T) {
 	var r tenon.Redactor

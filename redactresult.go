@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Result returns a tool's result with masked secrets, for the model and the journal. If a secret cannot be masked, it
-// returns an error result instead.
+// Result returns a tool's result with masked secrets, for the model and the journal. A picture, a sound or a file that
+// holds one is replaced by a text. If a secret cannot be masked, Result returns an error result instead.
 func (r *Redactor) Result(in *Result) *Result {
 	if r.IsEmpty() {
 		return in
@@ -16,7 +16,7 @@ func (r *Redactor) Result(in *Result) *Result {
 		return in // cannot happen: the protocol core checked the JSON
 	}
 	plain := UnescapedJSON(raw)
-	clean := r.Bytes(plain)
+	clean := r.JSON(plain)
 	if len(clean) == len(plain) && &clean[0] == &plain[0] {
 		return in
 	}

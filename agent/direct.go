@@ -102,8 +102,8 @@ func (d *Direct) Next() []tenon.Command {
 func (d *Direct) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Error) []tenon.Command {
 	used := d.call.Used()
 	used.ToolCalls++
-	return []tenon.Command{{Kind: tenon.CommandDone,
-		Data: mustJSON(tenon.DoneData{State: state, Stop: stop, Error: err, Data: mustJSON(used)})}}
+	end := &tenon.DoneData{State: state, Stop: stop, Error: err, Data: mustJSON(used)}
+	return []tenon.Command{{Kind: tenon.CommandDone, Data: mustJSON(end), Local: end}}
 }
 
 var _ tenon.Core = (*Direct)(nil)

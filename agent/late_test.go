@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tenonhq/tenon"
@@ -21,6 +22,28 @@ func TestSteerTooLate(t *testing.T) {
 	msgs := next.Messages()
 	if got := msgs[len(msgs)-2].Text(); got != "in Celsius" {
 		t.Errorf("the next run sends %q before its question", got)
+	}
+}
+
+// TestSteerWithdrawn cancels a run and withdraws its messages. The message that no model call has sent does not reach
+// the next run, and the one that a call has sent stays.
+func TestSteerWithdrawn(t *testing.T) {
+	d := newDriver(t, agent.Spec{Question: "q"}, script(says("", "a"), says("end")))
+	d.apply(tenon.Event{Kind: agent.EventMessage, Data: data(agent.Steer{Text: "sent"})})
+	d.step(func(int) int { return 0 })
+	d.apply(tenon.Event{Kind: agent.EventMessage, Data: data(agent.Steer{Text: "in Celsius"})})
+	d.apply(tenon.Event{Kind: tenon.EventCancel, Data: data(tenon.CancelData{Withdraw: true})})
+	d.apply(tenon.Event{Kind: agent.EventMessage, Data: data(agent.Steer{Text: "later"})})
+	d.apply(tenon.Event{Kind: tenon.EventCancel, Data: data(tenon.CancelData{})})
+	d.apply(tenon.Event{Kind: tenon.EventDone, Data: data(tenon.DoneData{State: tenon.RunCancelled})})
+	var said []string
+	for _, m := range agent.New(agent.Spec{Question: "again"}, d.core).Messages() {
+		if m.Role == tenon.RoleUser {
+			said = append(said, m.Text())
+		}
+	}
+	if got := strings.Join(said, "|"); got != "q|sent|again" {
+		t.Errorf("the next run sends %q", got)
 	}
 }
 

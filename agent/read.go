@@ -23,6 +23,10 @@ type reader interface{ read(raw []byte) bool }
 
 // decode reads the data of an event.
 func decode[T any](e tenon.Event, v *T) error {
+	if local, ok := e.Local.(*T); ok {
+		*v = *local
+		return nil
+	}
 	if len(e.Data) == 0 {
 		return nil
 	}

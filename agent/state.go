@@ -192,6 +192,7 @@ type State struct {
 	failed    *tenon.Error
 	stop      tenon.StopReason
 	cancel    *tenon.CancelData
+	withdraw  bool // the end of the cancelled run drops steer
 	ended     *tenon.DoneData
 }
 
@@ -282,7 +283,7 @@ func (s *State) apply(e tenon.Event) error {
 		if err := decode(e, &c); err != nil {
 			return err
 		}
-		s.cancel = &c
+		s.cancel, s.withdraw = &c, s.withdraw || c.Withdraw
 		return nil
 	case tenon.EventRetry:
 		s.retry()
@@ -293,6 +294,9 @@ func (s *State) apply(e tenon.Event) error {
 			return err
 		}
 		s.stopPartial(d)
+		if s.withdraw && d.State == tenon.RunCancelled {
+			s.steer = nil // the person has the messages again
+		}
 		s.ended = &d
 		return nil
 	default:

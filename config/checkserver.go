@@ -218,10 +218,33 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 	if issuer, err := url.Parse(s.Auth.Issuer); err == nil {
 		k.public(p+".auth.issuer", issuer)
 	}
-	if u != nil && u.User != nil && !k.typed {
-		k.graded(k.c.Policy.LiteralSecrets, at, "use auth: {type: basic, secret: NAME}",
-			"a literal credential in the file")
+	if u != nil && u.User != nil && !k.typed && writesCredential(k.nodes[at]) {
+		k.graded(k.c.Policy.LiteralSecrets, at, "use auth: {type: basic, secret: NAME}", literalCredential)
 	}
+}
+
+// writesCredential reports whether the credential before the host of a URL is written in the file, at least in part. A
+// name whose password is a variable is none.
+func writesCredential(n *tree.Node) bool {
+	if n == nil {
+		return true
+	}
+	written := n.Val
+	for {
+		before, rest, ok := strings.Cut(written, "${")
+		_, after, closed := strings.Cut(rest, "}")
+		if !ok || !closed {
+			break
+		}
+		written = before + after
+	}
+	_, written, _ = strings.Cut(written, "://")
+	if i := strings.IndexAny(written, "/?#"); i >= 0 {
+		written = written[:i]
+	}
+	credential := written[:max(0, strings.LastIndexByte(written, '@'))]
+	name, password, both := strings.Cut(credential, ":")
+	return password != "" || !both && name != "" || !strings.Contains(n.Val, "${")
 }
 
 // validPort reports whether a connection to the port of a URL is possible.
@@ -324,6 +347,7 @@ func (k *checker) command(path string, command []string) {
 
 // The warnings about tokens in a file.
 const (
-	literalToken = "a literal token in the file"
-	wideToken    = "others can read the file that holds it"
+	literalToken      = "a literal token in the file"
+	literalCredential = "a literal credential in the file"
+	wideToken         = "others can read the file that holds it"
 )

@@ -12,7 +12,7 @@ import (
 // literal warns of a value that looks like a token and is written in the file.
 func (k *checker) literal(p, expanded string) {
 	n := k.nodes[p]
-	if n == nil || k.typed || n.Val != expanded || !looksLikeToken(n.Val) {
+	if n == nil || k.typed || n.Val != expanded || !LooksLikeToken(n.Val) {
 		return
 	}
 	k.writtenToken(p, n)
@@ -80,7 +80,7 @@ func (k *checker) providerToken(n *tree.Node, p place, secret bool) {
 	}
 	switch {
 	case n.Kind != tree.Scalar || n.Tag != "!!str":
-	case secret && n.Val != "" && !strings.Contains(n.Val, "${") && !looksLikeToken(n.Val):
+	case secret && n.Val != "" && !strings.Contains(n.Val, "${") && !LooksLikeToken(n.Val):
 		k.nodes[p.path] = n
 		k.writtenToken(p.path, n)
 	default:

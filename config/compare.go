@@ -469,7 +469,7 @@ func writeOneLined(b *strings.Builder, n *tree.Node) {
 		}
 		b.WriteString(end)
 	case tree.Scalar:
-		if n.Tag == "!!str" || looksLikeToken(n.Val) {
+		if n.Tag == "!!str" || LooksLikeToken(n.Val) {
 			b.WriteString(hidden(n.Val))
 			return
 		}

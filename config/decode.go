@@ -272,7 +272,7 @@ func (d *decoder) secret(n *tree.Node, p place) {
 			name = "VARIABLE"
 		}
 		d.Add(n, p.path, "variables are not expanded in a secret", fmt.Sprintf("write {env: %s}", name))
-	case looksLikeToken(n.Val) || !tree.IsName(n.Val):
+	case LooksLikeToken(n.Val) || !tree.IsName(n.Val):
 		d.Add(n, p.path, "the value of a secret does not belong in the file", hint)
 	default:
 		d.secrets[p.path] = SecretSource{name: n.Val, from: n.Src}

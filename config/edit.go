@@ -413,9 +413,19 @@ func editBytes(label string, data []byte, change Change, known *Spellings) ([]by
 		text = block(name, entry, indent)
 	} else if len(body.Keys) == 1 && !commented(lines[at.Line:key.Line-1]) && !commented(sectionRest(lines[end:])) {
 		// The last entry of a section is removed together with the line of the section.
-		return splice(lines, at.Line-1, end, ""), nil
+		return splice(lines, sectionGap(lines, at.Line-1, end), end, ""), nil
 	}
 	return splice(lines, key.Line-1, end, text), nil
+}
+
+// sectionGap returns the first line to remove with the section at the lines from up to end. At the end of the file that
+// is the empty line before it, which a new section is written with.
+func sectionGap(lines []string, from, end int) int {
+	last := strings.TrimSpace(strings.Join(lines[end:], "")) == ""
+	if last && from > 1 && strings.TrimSpace(lines[from-1]) == "" && strings.TrimSpace(lines[from-2]) != "" {
+		return from - 1
+	}
+	return from
 }
 
 func near(name string, names []string) string {

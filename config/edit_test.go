@@ -36,6 +36,8 @@ func TestEdit(t *testing.T) {
 		{"a text of several lines", "tools:\n  a:\n    server: t\n    description: |\n      # no comment\n\n      end\nmodels: {}\n", "a", true, "models: {}\n", ""},
 		{"remove one of two", "tools:\n  # of a\n  a: {server: t}\n  # of b\n  b: {server: t}\n", "a", true, "tools:\n  # of a\n  # of b\n  b: {server: t}\n", ""},
 		{"remove the last", "version: 1\ntools:\n  a: {server: t}\n", "a", true, "version: 1\n", ""},
+		{"remove the last of the file", "version: 1\n\ntools:\n  a: {server: t}\n", "a", true, "version: 1\n", ""},
+		{"remove the last before others", "version: 1\n\ntools:\n  a: {server: t}\nmodels: {}\n", "a", true, "version: 1\n\nmodels: {}\n", ""},
 		{"remove the last beside a comment", "servers:\n  a: {command: x}\ntools:\n  # about b\n  b: {server: a}\n", "b", true, "servers:\n  a: {command: x}\ntools:\n  # about b\n", ""},
 		{"lines that end with CR LF", "version: 1\r\n", "new", false, "version: 1\r\n\r\ntools:\r\n" + strings.ReplaceAll(text, "\n", "\r\n"), ""},
 		{"remove what is not there", "tools:\n  abc: {server: t}\n", "abd", true, "", "has no entry tools.abd; did you mean 'abc'?"},

@@ -40,7 +40,7 @@ func (x *extraction) each(section string, do func(name string, e *tree.Node)) {
 }
 
 func (x *extraction) isToken(v *tree.Node) bool {
-	return v.Kind == tree.Scalar && (x.Tokens[v] || v.Tag == "!!str" && looksLikeToken(v.Val))
+	return v.Kind == tree.Scalar && (x.Tokens[v] || v.Tag == "!!str" && LooksLikeToken(v.Val))
 }
 
 // export defines a variable for a token and returns its name. If the name is taken by another token, it appends a

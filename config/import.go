@@ -102,6 +102,7 @@ func validate(c *compat.Conversion) {
 	d.decode(root, place{}, reflect.ValueOf(cfg).Elem(), field{})
 	(&checker{decoder: d, c: cfg, root: root}).run(context.Background()) // apart: no file is read
 	c.Errs = append(c.Errs, s.Errs...)
+	c.Warns = append(c.Warns, literals(c, s.Warns)...)
 	for p, n := range d.late { // the file into which the result is written may define the secrets
 		for _, secret := range secretsIn(n.Val) {
 			if _, ok := cfg.Secrets[secret]; !ok {
@@ -110,6 +111,25 @@ func validate(c *compat.Conversion) {
 			}
 		}
 	}
+}
+
+// literals returns the warnings about literal tokens that the conversion has not reported yet. All other warnings are
+// repeated when the file is used.
+func literals(c *compat.Conversion, warns []Error) (out []Error) {
+	for _, w := range warns {
+		reported := slices.ContainsFunc(c.Warns, func(o Error) bool {
+			return o.Message == literalToken && o.File == w.File && o.Line == w.Line && o.Col == w.Col
+		})
+		if reported || w.Message != literalToken && w.Message != literalCredential {
+			continue
+		}
+		if w.Message == literalToken {
+			w.Hint = "--extract-secrets puts a variable in its place"
+		}
+		w.Daily = false
+		out = append(out, w)
+	}
+	return out
 }
 
 // YAML returns the file as YAML.

@@ -93,6 +93,12 @@ func (d *decoder) unknown(k *tree.Node, p place, t reflect.Type, known []field) 
 	} else if near := tenon.Nearest(k.Val, append(names, laterKeys[t.String()]...)); near != "" {
 		hint = "did you mean '" + near + "'?"
 	}
+	switch {
+	case t == reflect.TypeFor[SecretSource]() && k.Val == "secret" && p.pattern != "secrets.NAME":
+		hint = "an entry of secrets is named without it: write NAME in place of {secret: NAME}"
+	case k.Val == "prefix" && (p.pattern == "servers.NAME" || p.pattern == "servers.NAME.naming"):
+		hint = "write naming: {template: \"PREFIX_{tool}\"}"
+	}
 	d.Add(k, tree.Join(p.path, k.Val), "unknown key", hint)
 }
 

@@ -235,6 +235,16 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 	return c, nil
 }
 
+// IsEmpty reports whether the files set no key, except the version of their format.
+func (c *Config) IsEmpty() bool {
+	if c.tree == nil {
+		return true
+	}
+	return c.tree.Kind == tree.Map && !slices.ContainsFunc(c.tree.Keys, func(k *tree.Node) bool {
+		return k.Val != "version"
+	})
+}
+
 // placeServers marks the servers that only replicas with another label use.
 func (c *Config) placeServers() {
 	for name, s := range c.Servers {
@@ -247,9 +257,13 @@ func (c *Config) placeServers() {
 // readTree returns the tree of a file, converted to tenon's format if it is another program's.
 func readTree(f file, o Options, s *tree.Sink) *tree.Node {
 	root := tree.Parse(f.src, f.data, s)
-	switch {
-	case root == nil:
+	empty := root == nil || root.IsNull() || root.Kind == tree.Map && len(root.Keys) == 0
+	if root == nil {
 		root = &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: f.src}
+	}
+	switch base := filepath.Base(f.src.Path); {
+	case empty && (base == "agent.yaml" || base == "agent.yml") && len(s.Errs) == 0:
+		s.Add(root, "", "the file defines no agent", "an agent has at least the keys model and instructions")
 	case root.Kind != tree.Map && !root.IsNull() && recognise(root) == "":
 		s.Add(root, "", "must be a map, is "+root.Form(), "a file begins with keys such as version, servers, models")
 		root = &tree.Node{Kind: tree.Map, Line: 1, Col: 1, Src: f.src}

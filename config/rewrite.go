@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/config/tree"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // Reference is a variable in a value, written as ${NAME} or ${NAME:-default}.
@@ -23,12 +24,17 @@ func (c *Config) Rewrite(path string, show func(Reference) string) (string, bool
 	if n == nil {
 		return "", false
 	}
+	return rewrite(n, show), true
+}
+
+// rewrite is [Config.Rewrite] for the text of a node.
+func rewrite(n *tree.Node, show func(Reference) string) string {
 	var b strings.Builder
 	for s := n.Val; ; {
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i+1 == len(s) {
 			b.WriteString(s)
-			return b.String(), true
+			return b.String()
 		}
 		b.WriteString(s[:i])
 		s = s[i:]
@@ -54,7 +60,15 @@ func (c *Config) Rewrite(path string, show func(Reference) string) (string, bool
 
 // References returns the variables of the text at a path.
 func (c *Config) References(path string) (list []Reference) {
-	c.Rewrite(path, func(r Reference) string {
+	if n := c.textAt(path); n != nil {
+		list = referencesIn(n)
+	}
+	return list
+}
+
+// referencesIn returns the variables of the text of a node.
+func referencesIn(n *tree.Node) (list []Reference) {
+	rewrite(n, func(r Reference) string {
 		list = append(list, r)
 		return ""
 	})
@@ -75,8 +89,8 @@ func (c *Config) AllReferences() (list []Reference) {
 	return list
 }
 
-// LooksLikeToken reports whether a text has the form of a credential of a known service.
-func LooksLikeToken(s string) bool { return looksLikeToken(s) }
+// LooksLikeToken reports whether a literal is probably a secret; see [servers.LooksLikeToken].
+func LooksLikeToken(s string) bool { return servers.LooksLikeToken(s) }
 
 // textAt returns the text at a path, or nil if there is none. Items of some lists are not in c.nodes and are looked
 // up in the node of the list.

@@ -22,7 +22,7 @@ func (d *decoder) scalar(n *tree.Node, p place, v reflect.Value, f field) {
 	case want == "":
 		d.Add(n, p.path, "a key of type "+v.Type().String()+" cannot be read", "this is a defect of tenon")
 	case n.Kind != tree.Scalar:
-		d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.Form()), "")
+		d.Add(n, p.path, fmt.Sprintf("must be %s, is %s", want, n.Form()), secretHint(n, p))
 	case n.IsNull():
 		d.Add(n, p.path, "has no value", "remove the key, or write a value")
 	case v.Kind() == reflect.String:
@@ -36,6 +36,22 @@ func (d *decoder) scalar(n *tree.Node, p place, v reflect.Value, f field) {
 	default:
 		d.number(n, p, v, f, want)
 	}
+}
+
+// secretHint returns a hint how to write the secret or variable that a map names where a text is required, or "" if it
+// names none.
+func secretHint(n *tree.Node, p place) string {
+	if n.Kind != tree.Map || len(n.Keys) != 1 || n.Vals[0].Kind != tree.Scalar || !expands[p.pattern] {
+		return ""
+	}
+	name := n.Vals[0].Val
+	switch key := n.Keys[0].Val; {
+	case key == "secret" && takeSecrets[p.pattern] && tree.IsName(name):
+		return "write ${secret:" + name + "}"
+	case key == "env" && tree.IsVariable(name):
+		return "write ${" + name + "}"
+	}
+	return ""
 }
 
 func (d *decoder) text(n *tree.Node, p place, v reflect.Value, f field) {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config/tree"
-	"github.com/tenonhq/tenon/servers"
 )
 
 // ErrUnset is the cause of the error about a secret whose environment variable is not set. No other place can have its
@@ -184,9 +183,6 @@ func wideMode(path string) (fs.FileMode, bool) {
 	return st.Mode().Perm(), st.Mode().Perm()&0o077 != 0
 }
 
-// looksLikeToken reports whether a literal is probably a secret; see [servers.LooksLikeToken].
-func looksLikeToken(s string) bool { return servers.LooksLikeToken(s) }
-
 var _ io.Writer = (*capped)(nil)
 
 // SecretFor returns the secret to which the entry at a path, such as tools.weather, refers by name. An entry of the
@@ -242,6 +238,7 @@ func (c *Config) readSecrets(ctx context.Context, chosen func(SecretSource) bool
 	for _, t := range c.Serve.Auth.Tokens {
 		values = append(values, t)
 	}
+	values = append(values, c.VariableSecrets()...)
 	values = slices.DeleteFunc(values, func(v tenon.Secret) bool { return v == tenon.Secret{} })
 	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrUnset) })
 	return values, errors.Join(errs...)

@@ -173,7 +173,7 @@ func (w *shower) list(n *tree.Node, v reflect.Value) string {
 // hideTokens returns JSON of the file without credentials of URLs, or "***" if it contains a token.
 func hideTokens(s string) string {
 	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(`"{}[],: `, r) }) {
-		if looksLikeToken(word) {
+		if LooksLikeToken(word) {
 			return "***"
 		}
 	}
@@ -182,7 +182,7 @@ func hideTokens(s string) string {
 
 // hidden returns a text of the file as YAML, without credentials of URLs, or "***" if it looks like a token.
 func hidden(s string) string {
-	if looksLikeToken(s) {
+	if LooksLikeToken(s) {
 		s = "***"
 	}
 	return scalar(servers.MaskAddresses(s))

@@ -59,7 +59,7 @@ func (t *tableTools) finish() (hidden []string) {
 	maps.DeleteFunc(entries, func(name string, e catalog.Tool) bool {
 		e = e.WithDefaults(name)
 		return !slices.Contains(hidden, e.Server) && (!slices.Contains(t.own, e.Server) ||
-			!t.remotes[e.Server][e.RemoteName])
+			!t.has(e.Server, e.RemoteName))
 	})
 	t.clear(entries)
 	t.c.Servers, t.c.Tools, t.c.flows, t.c.ToolTables = kept, entries, t.flows, nil

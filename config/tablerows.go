@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/table"
+	"github.com/tenonhq/tenon/workflow"
 )
 
 // maxTableTools is the maximum number of tools from tables. No model accepts more.
@@ -38,12 +40,12 @@ type tableTools struct {
 	took map[table.Kind]int // number of added tools
 
 	names   catalog.ToolNames
-	shared  map[string]bool            // names shared by servers with different targets, in the current table
-	twins   map[string]bool            // names that tools of several servers have, in the current table
-	opened  map[string]string          // target and credential → server
-	remotes map[string]map[string]bool // server → its known tools
-	said    map[[2]string]string       // server and remote name → entry of the file
-	own     []string                   // configured servers that rows name
+	shared  map[string]bool              // names shared by servers with different targets, in the current table
+	twins   map[string]bool              // names that tools of several servers have, in the current table
+	opened  map[string]string            // target and credential → server
+	remotes map[string]map[string]string // server → its known tools → the name that each is offered under
+	said    map[[2]string]string         // server and remote name → entry of the file
+	own     []string                     // configured servers that rows name
 	entries map[string]catalog.Tool
 	flows   map[string]TableWorkflow
 	agents  bool // there are agents, and they use the configured tools
@@ -52,7 +54,7 @@ type tableTools struct {
 }
 
 func newTableTools(c *Config, note func(format string, args ...any)) *tableTools {
-	return &tableTools{c: c, note: note, opened: map[string]string{}, remotes: map[string]map[string]bool{},
+	return &tableTools{c: c, note: note, opened: map[string]string{}, remotes: map[string]map[string]string{},
 		said:    map[[2]string]string{},
 		entries: map[string]catalog.Tool{}, flows: map[string]TableWorkflow{}}
 }
@@ -62,18 +64,34 @@ func (t *tableTools) beside() {
 	for name, e := range t.c.Tools {
 		t.names.Take(name)
 		if e = e.WithDefaults(name); e.Kind != tenon.KindWorkflow && e.Server != "" {
-			t.is(e.Server, e.RemoteName)
+			t.is(e.Server, e.RemoteName, name)
 			t.said[[2]string{e.Server, e.RemoteName}] = name
 		}
 	}
 }
 
 // is records that a server has a tool.
-func (t *tableTools) is(server, remote string) {
+func (t *tableTools) is(server, remote, name string) {
 	if t.remotes[server] == nil {
-		t.remotes[server] = map[string]bool{}
+		t.remotes[server] = map[string]string{}
 	}
-	t.remotes[server][remote] = true
+	t.remotes[server][remote] = name
+}
+
+// has reports whether a tool of a server is known.
+func (t *tableTools) has(server, remote string) bool {
+	_, ok := t.remotes[server][remote]
+	return ok
+}
+
+// again says why a row of a known tool is left out. A tool has one name: rules, grants and counts are about the tool,
+// and a model that saw it twice would choose between equals.
+func (t *tableTools) again(server string, tool *table.Tool) string {
+	if as := t.remotes[server][tool.Remote]; as != tool.Name {
+		return fmt.Sprintf("tool '%s' of that server is offered as '%s' already, and a tool has one name; the row, "+
+			"which names it '%s', is left out", tool.Remote, as, tool.Name)
+	}
+	return fmt.Sprintf("tool '%s' of that server already exists; the row is left out", tool.Remote)
 }
 
 // take adds the tools of a table.
@@ -322,16 +340,19 @@ func (t *tableTools) addRemote(row table.ToolRow) error {
 			t.complete(name, e)
 		}
 		delete(t.said, [2]string{server, tool.Remote})
-		t.is(server, tool.Remote)
+		t.is(server, tool.Remote, name)
 		t.taken(row)
 		return nil
 	}
-	if t.remotes[server][tool.Remote] {
-		t.note("%s: %s: tool '%s' of that server already exists; the row is left out", t.path, row.Place(),
-			tool.Remote)
+	if t.has(server, tool.Remote) {
+		t.note("%s: %s: %s", t.path, row.Place(), t.again(server, tool))
 		return nil
 	}
-	t.is(server, tool.Remote)
+	name := tool.Name
+	if discovered {
+		name = tool.Remote
+	}
+	t.is(server, tool.Remote, name)
 	if t.twins[tool.Name] {
 		e.Description = table.WithServer(e.Description, t.label(server, address))
 	}
@@ -360,11 +381,11 @@ func (t *tableTools) addKind(row table.ToolRow) error {
 		return err
 	}
 	e = e.WithDefaults(row.Tool.Name)
-	if t.remotes[e.Server][e.RemoteName] {
+	if t.has(e.Server, e.RemoteName) {
 		t.note("%s: %s: '%s' already exists; the row is left out", t.path, row.Place(), row.Tool.Name)
 		return nil
 	}
-	t.is(e.Server, e.RemoteName)
+	t.is(e.Server, e.RemoteName, row.Tool.Name)
 	t.put(row, e)
 	t.agents = t.agents || e.Kind == tenon.KindAgent
 	return nil
@@ -381,10 +402,26 @@ func (t *tableTools) addWorkflow(row table.ToolRow) error {
 		t.note("%s: %s is left out: %s", t.path, row.Place(), err)
 		return nil
 	}
+	if step, agent := t.c.unknownAgent(w.Workflow); agent != "" {
+		t.note("%s: %s is left out: step '%s' asks agent '%s', which the configuration does not have; agents: %s",
+			t.path, row.Place(), tenon.Visible(step), tenon.Visible(agent),
+			cmp.Or(strings.Join(slices.Sorted(maps.Keys(t.c.Agents)), ", "), "none"))
+		return nil
+	}
 	w.raw = nil
 	t.flows[t.names.Make(row.Tool.Name)] = w
 	t.taken(row)
 	return nil
+}
+
+// unknownAgent returns the first step of a workflow whose agent is not configured, or empty texts.
+func (c *Config) unknownAgent(w *workflow.Workflow) (step, agent string) {
+	for _, s := range w.Steps {
+		if _, ok := c.Agents[s.Agent]; !ok && s.Agent != "" && (s.Agent != "default" || len(c.Agents) > 0) {
+			return s.ID, s.Agent
+		}
+	}
+	return "", ""
 }
 
 // addPack adds the size and the bytes of a pack to a digest. A pack that cannot be read counts as empty.

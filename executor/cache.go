@@ -98,9 +98,8 @@ func (x *Executor) hit(ctx context.Context, a engine.Attempt, c *agent.ToolComma
 	if err != nil {
 		return nil, err
 	}
-	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult,
-		Data: tenon.EventData(keptAs(a, agent.Outcome{Result: result, Source: agent.SourceCache,
-			Of: k.Run + "/" + k.Step, Whole: whole}))}}, nil
+	return []tenon.Event{outcomeEvent(a, agent.Outcome{Result: result, Source: agent.SourceCache,
+		Of: k.Run + "/" + k.Step, Whole: whole})}, nil
 }
 
 // keep stores the result of a call for equal calls.

@@ -84,6 +84,7 @@ func (x *Executor) doModel(ctx context.Context, run string, a engine.Attempt, em
 	}
 	r.Message = model.DistinctCalls(r.Message)
 	x.maskItems(r.Message)
+	x.maskText(r.Message)
 	x.spent(ctx, a, p, spentOn(r, time.Since(start)), r.Stop == tenon.StopContextFull && len(r.Message.Calls()) == 0)
 	x.cfg.Logger.Info("Response received from provider: "+m.Name(), "run", run, "step", a.Step, "stop",
 		string(r.Stop), "duration", time.Since(start))
@@ -132,6 +133,12 @@ func (x *Executor) Generate(ctx context.Context, m tenon.Model, req *tenon.Reque
 
 func (x *Executor) generate(ctx context.Context, m tenon.Model, req *tenon.Request, run, step string,
 	emit func(tenon.Event), text *streamed) (*tenon.Response, error) {
+	masked := &maskedDeltas{redactor: x.cfg.Redactor, pass: func(d tenon.Delta) {
+		text.add(d)
+		emit(tenon.Event{Step: step, Kind: engine.LiveDelta, Data: tenon.EventData(engine.Delta{Kind: d.Kind,
+			Text: d.Text})})
+	}}
+	defer masked.end()
 	for d, err := range m.Generate(ctx, req) {
 		switch {
 		case err != nil:
@@ -139,14 +146,13 @@ func (x *Executor) generate(ctx context.Context, m tenon.Model, req *tenon.Reque
 		case d.Response != nil:
 			return d.Response, nil
 		case d.Kind == tenon.DeltaReset:
+			masked.drop()
 			text.reset()
 			x.cfg.Logger.Info("the answer starts over: "+d.Text, "run", run, "step", step, "model", m.Name())
 			emit(tenon.Event{Step: step, Kind: engine.LiveReset, Data: tenon.EventData(engine.Delta{Kind: d.Kind,
 				Text: d.Text})})
 		default:
-			text.add(d)
-			emit(tenon.Event{Step: step, Kind: engine.LiveDelta, Data: tenon.EventData(engine.Delta{Kind: d.Kind,
-				Text: d.Text})})
+			masked.add(d)
 		}
 	}
 	return nil, tenon.Errorf(tenon.CodeInternal, "model %s ended its stream without an answer", m.Name())
@@ -166,8 +172,8 @@ func (x *Executor) resultEvent(ctx context.Context, a engine.Attempt, c *agent.T
 			return nil, err
 		}
 	}
-	return []tenon.Event{{Step: a.Step, Kind: agent.EventResult, Data: tenon.EventData(keptAs(a, agent.Outcome{
-		Result: result, Whole: whole, Outputs: tables, Misfit: misfit, Duration: took}))}}, nil
+	return []tenon.Event{outcomeEvent(a, agent.Outcome{Result: result, Whole: whole, Outputs: tables, Misfit: misfit,
+		Duration: took})}, nil
 }
 
 // failureEvent returns the event of a call without a result. The event says whether the call may be repeated.

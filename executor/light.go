@@ -3,7 +3,6 @@ package executor
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -38,6 +37,7 @@ type Light struct {
 	decided map[bool][]tenon.Event // decisions for the engine; key true: the turn under a rate
 	stop    context.CancelCauseFunc
 	stopped error          // the reason why the call was stopped before it began
+	ended   time.Time      // when the call ended with a result that the core has yet to receive; zero otherwise
 	left    bool           // the call has ended, and the engine records its end
 	attempt engine.Attempt // of the engine
 	emit    func(tenon.Event)
@@ -135,8 +135,8 @@ func (l *Light) decide(ctx context.Context, c tenon.Command) (events []tenon.Eve
 		return nil, false, nil
 	}
 	l.again, d.Idempotent = d.Idempotent, false // the call is not repeated
-	return []tenon.Event{{Step: c.Step, Kind: agent.EventProposed, Data: tenon.EventData(command.Call)},
-		{Step: c.Step, Kind: agent.EventDecided, Data: tenon.EventData(d)}}, true, nil
+	return []tenon.Event{{Step: c.Step, Kind: agent.EventProposed, Local: &command.Call},
+		{Step: c.Step, Kind: agent.EventDecided, Local: &d}}, true, nil
 }
 
 // countedUnits are the units of budgets that count a call.
@@ -168,8 +168,13 @@ func (l *Light) turn(ctx context.Context, a engine.Attempt, c *agent.Admission) 
 
 // record applies events to the core. The caller holds the lock, or nobody else knows l.
 func (l *Light) record(events ...tenon.Event) error {
+	return l.recordAt(l.cfg.Now(), events...)
+}
+
+// recordAt is record for events of a time.
+func (l *Light) recordAt(now time.Time, events ...tenon.Event) error {
 	for _, e := range events {
-		e.Run, e.Seq, e.Time = l.cfg.Row.ID, uint64(len(l.events))+1, l.cfg.Now().UTC()
+		e.Run, e.Seq, e.Time = l.cfg.Row.ID, uint64(len(l.events))+1, now.UTC()
 		if err := l.cfg.Core.Apply(e); err != nil {
 			return err
 		}
@@ -178,18 +183,24 @@ func (l *Light) record(events ...tenon.Event) error {
 	return nil
 }
 
-// end records the end of the run. The caller holds the lock, or nobody else knows l.
+// end ends the run. The caller holds the lock, or nobody else knows l.
 func (l *Light) end(c tenon.Command) error {
-	if err := json.Unmarshal(c.Data, &l.done); err != nil {
-		return tenon.Errorf(tenon.CodeInternal, "run %s: the done command of the core is malformed: %w", l.cfg.Row.ID,
-			err)
-	}
-	if err := l.record(tenon.Event{Step: c.Step, Kind: tenon.EventDone, Data: c.Data}); err != nil {
+	if err := l.recordEnd(l.cfg.Now(), c); err != nil {
 		return err
 	}
 	l.state = lightEnded
 	l.cfg.Ended(l)
 	return nil
+}
+
+// recordEnd records the end of the run. The caller holds the lock, or nobody else knows l.
+func (l *Light) recordEnd(now time.Time, c tenon.Command) error {
+	done, err := tenon.CommandData[tenon.DoneData](c)
+	if err != nil {
+		return err
+	}
+	l.done = *done
+	return l.recordAt(now, tenon.Event{Step: c.Step, Kind: tenon.EventDone, Data: c.Data, Local: done})
 }
 
 // IsDecided reports whether the call was refused, so that there is nothing to carry out.
@@ -200,7 +211,7 @@ func (l *Light) Carry(ctx context.Context) {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	started := tenon.Event{Step: l.call.Step, Kind: tenon.EventStarted, Attempt: 1,
-		Data: tenon.EventData(tenon.StartedData{Kind: l.call.Kind})}
+		Local: &tenon.StartedData{Kind: l.call.Kind}}
 	l.mu.Lock()
 	l.stop = stop
 	if l.stopped != nil {
@@ -268,15 +279,38 @@ func (l *Light) finish(ctx context.Context, events []tenon.Event, err error) (mo
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.outcome = events
-	if l.state == lightAdopted {
+	switch {
+	case l.state == lightAdopted:
+		written(events)
 		return l.applied(events)
-	}
-	if again {
+	case again:
 		l.handOver(ctx)
-		return false
+	case len(events) == 1 && events[0].Kind == agent.EventResult && l.result != nil:
+		// The caller need not wait for the core, because a result always ends the run.
+		l.state, l.ended = lightEnded, l.cfg.Now()
+		l.cfg.Ended(l)
+	default:
+		l.endAlone(ctx)
 	}
-	l.endAlone(ctx)
 	return false
+}
+
+// settle gives the core the result with which the call ended, and records the end of the run. The caller holds the
+// lock.
+func (l *Light) settle() {
+	if l.ended.IsZero() {
+		return
+	}
+	err := l.recordAt(l.ended, l.outcome...)
+	if c, ok := l.doneCommand(); err == nil && ok {
+		err = l.recordEnd(l.ended, c)
+	} else if err == nil {
+		err = tenon.Errorf(tenon.CodeInternal, "run %s: it does not end with its result", l.cfg.Row.ID)
+	}
+	if err != nil {
+		l.done = tenon.DoneData{State: tenon.RunFailed, Stop: tenon.StopError, Error: l.x.cfg.Redactor.Error(err)}
+	}
+	l.ended = time.Time{}
 }
 
 // applied passes the outcome of an adopted call to the light call's own core, so that the caller receives the result.
@@ -287,8 +321,8 @@ func (l *Light) applied(events []tenon.Event) (more bool) {
 		return true // the engine reports it
 	}
 	c, ok := l.doneCommand()
-	if ok {
-		_ = json.Unmarshal(c.Data, &l.done) // the core made it
+	if done, err := tenon.CommandData[tenon.DoneData](c); ok && err == nil {
+		l.done = *done
 	}
 	return !ok
 }

@@ -63,6 +63,7 @@ func (l *Light) answer(ctx context.Context, a engine.Attempt, emit func(tenon.Ev
 		if !ok {
 			return nil, tenon.Errorf(tenon.CodeInternal, "run %s: a call under way has no decision", a.Row.ID)
 		}
+		written(events)
 		return events, nil
 	}
 	l.attempt = a
@@ -81,7 +82,17 @@ func (l *Light) answer(ctx context.Context, a engine.Attempt, emit func(tenon.Ev
 	defer l.mu.Unlock()
 	events := append([]tenon.Event(nil), l.outcome...)
 	l.digest(events)
+	written(events)
 	return events, nil
+}
+
+// written encodes the data of events that have it only decoded so far.
+func written(events []tenon.Event) {
+	for i := range events {
+		if e := &events[i]; len(e.Data) == 0 && e.Local != nil {
+			e.Data = tenon.EventData(e.Local)
+		}
+	}
 }
 
 // digest replaces the result in an event by its digest, if only the digest is recorded.
@@ -92,7 +103,7 @@ func (l *Light) digest(events []tenon.Event) {
 			raw := o.Result.Raw
 			o.Result = &tenon.Result{IsError: o.Result.IsError, Content: []tenon.Content{tenon.Text(
 				fmt.Sprintf("[%d bytes, %s: the result of a client's call is not kept]", len(raw), store.Digest(raw)))}}
-			events[i].Data = tenon.EventData(o)
+			events[i].Data, events[i].Local = tenon.EventData(o), nil
 		}
 	}
 }
@@ -101,8 +112,10 @@ func (l *Light) digest(events []tenon.Event) {
 func (l *Light) Journal(spec []byte) (tenon.Run, []tenon.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.settle()
 	l.digest(l.events)
 	l.large = nil
+	written(l.events)
 	l.events[0].Data = spec
 	row := l.cfg.Row
 	row.State, row.Stop, row.Updated = l.done.State, l.done.Stop, l.events[len(l.events)-1].Time
@@ -167,14 +180,20 @@ func (j lightJournal) Ask(ctx context.Context, question tenon.Event) (tenon.Even
 	return to.Ask(ctx, question)
 }
 
-// keptAs returns the outcome as a light call records it, and keeps the result for the caller. For other calls it
-// returns the outcome itself.
-func keptAs(a engine.Attempt, o agent.Outcome) agent.Outcome {
-	j, ok := a.Journal.(lightJournal)
-	if !ok {
-		return o
+// outcomeEvent returns the event of a call that ended with a result. A light call encodes its data later.
+func outcomeEvent(a engine.Attempt, o agent.Outcome) tenon.Event {
+	e := tenon.Event{Step: a.Step, Kind: agent.EventResult}
+	if j, ok := a.Journal.(lightJournal); ok {
+		o = j.l.kept(o)
+		e.Local = &o
+	} else {
+		e.Data = tenon.EventData(o)
 	}
-	l := j.l
+	return e
+}
+
+// kept returns the outcome as it is recorded, and keeps the result for the caller.
+func (l *Light) kept(o agent.Outcome) agent.Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.result = o.Result

@@ -83,7 +83,7 @@ func (d *door) Call(ctx context.Context, r *mcp.ToolRequest) (json.RawMessage, e
 // checkHeaders checks the headers of a request that joins a parked run; see [mcp.ToolRequest.CheckHeaders]. If they are
 // wrong, the run stays for an equal call.
 func (d *door) checkHeaders(ctx context.Context, r *mcp.ToolRequest, f *following) error {
-	snapshot, _, err := d.g.current().Tools().Snapshot(ctx)
+	snapshot, _, err := host.ClientTools(ctx, d.g.current())
 	if err != nil {
 		return nil // the headers matter only between the client and here
 	}
@@ -200,7 +200,7 @@ func (d *door) has(ctx context.Context, h *host.Host, name string) error {
 	if err != nil {
 		return err
 	}
-	snapshot, _, err := h.Tools().Snapshot(ctx)
+	snapshot, _, err := host.ClientTools(ctx, h)
 	if err != nil {
 		return err
 	}

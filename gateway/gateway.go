@@ -171,7 +171,7 @@ func (g *Gateway) ServeMCP(w http.ResponseWriter, r *http.Request, body []byte, 
 		if tenon.ErrorCode(err) == tenon.CodeNotFound {
 			status = http.StatusNotFound
 		}
-		http.Error(w, err.Error(), status)
+		mcp.Refuse(w, status, "%s", err)
 		return
 	}
 	defer g.release(d)

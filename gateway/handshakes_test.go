@@ -84,7 +84,7 @@ var handshakes = map[string][]exchange{
 		{headers: map[string]string{"MCP-Protocol-Version": "2025-11-25"}, body: request(3, "resources/subscribe"),
 			status: 200, has: "needs the session"},
 		{method: http.MethodGet, headers: map[string]string{"MCP-Protocol-Version": "2025-11-25"}, status: 400,
-			has: "Mcp-Session-Id is missing"},
+			has: `"message":"the header Mcp-Session-Id is missing"`},
 	},
 	// The same client uses the newer era where server/discover works, which needs no session.
 	"claude.ai, 2026-07-28": {

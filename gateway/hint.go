@@ -41,7 +41,7 @@ func (d searching) Hint(context.Context) mcp.Hint {
 	h := d.g.current()
 	var of []*servers.Server
 	for _, s := range connections(h) {
-		if s.Status().State != servers.StateDisabled {
+		if state, _ := s.State(); state != servers.StateDisabled {
 			of = append(of, s)
 		}
 	}

@@ -57,7 +57,7 @@ func (d searching) List(ctx context.Context) ([]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	down := downOf(ctx, h)
+	down := downOf(h)
 	var pinned []json.RawMessage
 	found := map[string]int{} // number of searchable tools, by server
 	for _, t := range seen.tools() {
@@ -95,7 +95,7 @@ type sight struct {
 // all returns the tools of all servers.
 func (d *door) all(ctx context.Context, h *host.Host) (sight, error) {
 	none := func(*tenon.Tool) bool { return false }
-	snapshot, problems, err := h.Tools().Snapshot(ctx)
+	snapshot, problems, err := host.ClientTools(ctx, h)
 	if err != nil {
 		return sight{}, err
 	}
@@ -265,7 +265,7 @@ func (d *door) find(ctx context.Context, h *host.Host, seen sight, args []byte) 
 		seen = seen.only(func(t *tenon.Tool) bool { return t.Server == server })
 	}
 	query = tenon.Shorten(query, maxQuery)
-	down := downOf(ctx, h)
+	down := downOf(h)
 	var list []json.RawMessage
 	most := h.Service().Info().Config.ToolSearch.WithDefaults().Results
 	for _, t := range seen.search(ctx, h, query, most) {

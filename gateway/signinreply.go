@@ -32,7 +32,7 @@ func (d *door) withLink(ctx context.Context, tool, run string, result *tenon.Res
 		return result
 	}
 	h := d.g.current()
-	snapshot, _, err := h.Tools().Snapshot(ctx)
+	snapshot, _, err := host.ClientTools(ctx, h)
 	if err != nil {
 		return result
 	}

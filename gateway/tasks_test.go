@@ -27,6 +27,17 @@ func (w *world) modern(t *testing.T, token, capabilities, method, name, params s
 	return string(rawjson.Field([]byte(body), "result")), string(rawjson.Field([]byte(body), "error"))
 }
 
+// park calls the tool write, which needs an approval, and returns the id of the call's task.
+func (w *world) park(t *testing.T) string {
+	t.Helper()
+	r, failure := w.modern(t, annaToken, tasksDeclared, "tools/call", "write", `"name":"write","arguments":{"n":1}`)
+	id := rawjson.String(rawjson.Field([]byte(r), "taskId"))
+	if id == "" {
+		t.Fatalf("no task: %s %s", r, failure)
+	}
+	return id
+}
+
 // TestGW_21_ParkedCallIsATask holds that a call which waits for a person is a task for a client that declares tasks:
 // polling gives its state and then its result, for its principal only, also after a restart.
 func TestGW_21_ParkedCallIsATask(t *testing.T) {
@@ -113,35 +124,26 @@ func TestGW_21_ParkedCallIsATask(t *testing.T) {
 func TestGW_21_CallAfterCancel(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})
 	w := open(t, upstreamConfig(u, ""), gateway.Config{})
-	begin := func() string {
-		t.Helper()
-		r, failure := w.modern(t, annaToken, tasksDeclared, "tools/call", "write", `"name":"write","arguments":{"n":1}`)
-		id := rawjson.String(rawjson.Field([]byte(r), "taskId"))
-		if id == "" {
-			t.Fatalf("no task: %s %s", r, failure)
-		}
-		return id
-	}
 	cancel := func(id string) {
 		t.Helper()
 		if r, failure := w.modern(t, annaToken, tasksDeclared, "tasks/cancel", id, fmt.Sprintf(`"taskId":%q`, id)); failure != "" {
 			t.Fatalf("cancel: %s %s", r, failure)
 		}
 	}
-	first := begin()
+	first := w.park(t)
 	cancel(first)
-	second := begin()
+	second := w.park(t)
 	if second == first {
 		t.Fatal("an equal call joined the cancelled task")
 	}
 	cancel(first) // a second time, with no effect on the new task
-	if again := begin(); again != second {
+	if again := w.park(t); again != second {
 		t.Errorf("an equal call is task %s, want %s", again, second)
 	}
 	cancel(second)
 	w.stop()
 	w.start(t, upstreamConfig(u, ""), gateway.Config{})
-	third := begin()
+	third := w.park(t)
 	if third == second {
 		t.Error("an equal call joined the cancelled task after a restart")
 	}
@@ -232,16 +234,7 @@ func (w *world) listenTo(t *testing.T, token, capabilities, filter string) <-cha
 func TestGW_21_TasksAreAnnounced(t *testing.T) {
 	u := serveUpstream(t, mcp.ServerConfig{})
 	w := open(t, upstreamConfig(u, ""), gateway.Config{})
-	begin := func() string {
-		t.Helper()
-		r, failure := w.modern(t, annaToken, tasksDeclared, "tools/call", "write", `"name":"write","arguments":{"n":1}`)
-		id := rawjson.String(rawjson.Field([]byte(r), "taskId"))
-		if id == "" {
-			t.Fatalf("%s %s", r, failure)
-		}
-		return id
-	}
-	id := begin()
+	id := w.park(t)
 	filter := fmt.Sprintf(`{"taskIds":[%q,"run_x"]}`, id)
 	own := w.listenTo(t, annaToken, tasksDeclared, filter)
 	if got := <-own; !strings.Contains(got, "acknowledged") || !strings.Contains(got, fmt.Sprintf(`"taskIds":[%q]`, id)) {
@@ -276,7 +269,7 @@ func TestGW_21_TasksAreAnnounced(t *testing.T) {
 	if got := <-late; !strings.Contains(got, `"completed"`) {
 		t.Errorf("announced late: %s", got)
 	}
-	if next := begin(); next == id {
+	if next := w.park(t); next == id {
 		t.Error("an equal call after the result is the same task")
 	}
 }

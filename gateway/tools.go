@@ -22,11 +22,11 @@ func (d *door) List(ctx context.Context) ([]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	snapshot, problems, err := h.Tools().Snapshot(ctx)
+	snapshot, problems, err := host.ClientTools(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	down, lost := downOf(ctx, h), unreached(problems)
+	down, lost := downOf(h), unreached(problems)
 	state := listState{h, snapshot, h.Approvals().Rules().Digest(), h.Service().Info().Masks}
 	if last := d.g.lists.find(d.key, state, down); last != nil && len(lost) == 0 {
 		d.noteSum("tools", "tools", last.sum)
@@ -69,18 +69,18 @@ func (d *door) List(ctx context.Context) ([]json.RawMessage, error) {
 
 // downOf returns the servers that cannot be reached at the moment, with the reasons. Tools of these servers are listed
 // from an earlier listing.
-func downOf(ctx context.Context, h *host.Host) map[string]string {
-	all, err := h.Servers().List(ctx)
-	if err != nil {
-		return nil // the tools are listed without marks
-	}
-	down := map[string]string{}
-	for _, s := range all {
-		switch s.State {
+func downOf(h *host.Host) map[string]string {
+	var down map[string]string
+	for name, s := range h.Service().Connections() {
+		switch state, err := s.State(); state {
 		case servers.StateBackoff, servers.StateFailed, servers.StateAuth:
-			if s.Error != nil {
-				down[s.Name] = tenon.Visible(s.Error.Message)
+			if err == nil {
+				continue
 			}
+			if down == nil {
+				down = map[string]string{}
+			}
+			down[name] = tenon.Visible(err.Message)
 		}
 	}
 	return down

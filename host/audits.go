@@ -9,7 +9,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
-	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/executor"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/view"
@@ -33,9 +32,8 @@ const (
 
 // audit is a light call that has ended and is not stored yet.
 type audit struct {
-	light    *executor.Light
-	spec     engine.Spec
-	snapshot *catalog.Snapshot
+	light *executor.Light
+	call  directCall
 }
 
 // audits stores the light calls of a host. Calls that have ended are stored together, at intervals. The engine takes
@@ -257,7 +255,8 @@ func (h *Host) storeAudits(batch []audit) []error {
 	var group sync.WaitGroup
 	for i, done := range batch {
 		if errs[i] == nil {
-			group.Go(func() { errs[i] = h.appendAudit(&list[i], done.snapshot) }) // concurrent writes share a commit
+			// Concurrent writes share a commit.
+			group.Go(func() { errs[i] = h.appendAudit(&list[i], done.call.snapshot) })
 		}
 	}
 	group.Wait()
@@ -273,10 +272,10 @@ func (h *Host) storeAudits(batch []audit) []error {
 
 // auditAppend returns what stores a call.
 func auditAppend(done audit) (store.Append, error) {
-	first, err := done.spec.Encode()
+	spec := done.call.encoded()
+	first, err := spec.Encode()
 	if err != nil {
-		return store.Append{}, tenon.Errorf(tenon.CodeInvalid, "run %s: its spec is not JSON: %w", done.spec.Run.ID,
-			err)
+		return store.Append{}, tenon.Errorf(tenon.CodeInvalid, "run %s: its spec is not JSON: %w", spec.Run.ID, err)
 	}
 	row, events := done.light.Journal(first)
 	return store.Append{Create: &row, Run: row.ID, Events: events, State: row.State, Stop: row.Stop,

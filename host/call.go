@@ -79,7 +79,7 @@ func (h toolsHandle) Start(ctx context.Context, c ToolCall) (tenon.Run, error) {
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	return call.spec.Run, h.host.startWith(ctx, call.spec, call.snapshot, c.Credentials)
+	return call.spec.Run, h.host.startWith(ctx, call.encoded(), call.snapshot, c.Credentials)
 }
 
 // readWords sets the arguments of a call that are given as words. The workflow itself checks the names of its

@@ -121,3 +121,9 @@ func (h *Host) wrapped(name string, own tenon.Toolset) executor.Toolset {
 	}
 	return executor.Plain(t)
 }
+
+// callsDirectly reports whether nothing is between the host and its servers: neither a cassette nor a wrapper of the
+// program.
+func (h *Host) callsDirectly() bool {
+	return h.cassette.recorder == nil && !h.cassette.playsServers() && h.cfg.Wrap == nil
+}

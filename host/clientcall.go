@@ -50,9 +50,15 @@ func StartClientCall(ctx context.Context, h *Host, c ToolCall, durable bool,
 		}
 	}
 	if call.light == nil {
-		return call, h.startWith(ctx, direct.spec, direct.snapshot, c.Credentials)
+		return call, h.startWith(ctx, direct.encoded(), direct.snapshot, c.Credentials)
 	}
 	return call, nil
+}
+
+// ClientTools returns the tools with everything that shaped them, as [Tools.Snapshot] does, but without the problems of
+// the configuration. They do not concern clients, and looking for them takes longer than the list.
+func ClientTools(ctx context.Context, h *Host) (*catalog.Snapshot, []Problem, error) {
+	return h.listed(ctx, nil, nil)
 }
 
 // startLight begins a call without a journal. It returns nil if the call needs one.
@@ -61,13 +67,13 @@ func (h *Host) startLight(ctx context.Context, call directCall, c Credentials,
 	if h.cfg.Untrusted || !h.audits.enter() {
 		return nil, nil
 	}
-	spec, snapshot := call.spec, call.snapshot
+	spec := call.spec
 	h.brought.hold(spec.Run.ID, spec.Run.Owner(), c)
 	ctx = withRequest(ctx, spec.Run.ID, c)
 	deciding := context.WithValue(ctx, preparedKey{}, call.ready)
 	l, fits, err := h.executor.Light(deciding, executor.LightConfig{Row: spec.Run, Now: h.now,
 		Core:  agent.NewDirect(call.input),
-		Adopt: func(ctx context.Context) error { return h.start(ctx, spec, snapshot) },
+		Adopt: func(ctx context.Context) error { return h.start(ctx, call.encoded(), call.snapshot) },
 		Progress: func(e tenon.Event) {
 			if e.Kind != agent.LiveProgress {
 				return
@@ -76,7 +82,7 @@ func (h *Host) startLight(ctx context.Context, call directCall, c Credentials,
 				progress(p)
 			}
 		},
-		Ended: func(l *executor.Light) { h.audits.ended(audit{l, spec, snapshot}) }})
+		Ended: func(l *executor.Light) { h.audits.ended(audit{l, call}) }})
 	if err != nil || !fits {
 		h.brought.drop(spec.Run.ID)
 		h.audits.leave(nil)
@@ -113,12 +119,20 @@ func (c *ClientCall) Cancel(ctx context.Context, reason string) error {
 	return c.h.Runs().Cancel(ctx, c.Run, reason)
 }
 
-// directCall is a call whose run is prepared. The data of the spec is the encoded input.
+// directCall is a call whose run is prepared.
 type directCall struct {
 	spec     engine.Spec
 	input    agent.DirectSpec
 	snapshot *catalog.Snapshot
 	ready    *preparedCall
+}
+
+// encoded returns the spec of the run, whose data is the encoded input. A call that is sent before it is journaled
+// needs it only afterwards.
+func (c *directCall) encoded() engine.Spec {
+	spec := c.spec
+	spec.Data = encode(c.input)
+	return spec
 }
 
 // preparedCall is a call whose arguments were checked. Its decision need not check them again, if nothing has changed.
@@ -269,7 +283,6 @@ func (h *Host) directCall(ctx context.Context, c *ToolCall) (directCall, error) 
 	now := h.now()
 	begin.Run = tenon.Run{ID: tenon.NewID("run", now), Core: agent.DirectVersion, Principal: who,
 		Title: tenon.Shorten("call "+name, titleLen), State: tenon.RunWorking, Created: now, Updated: now}
-	begin.Data = encode(spec)
 	return directCall{begin, spec, snapshot, &preparedCall{snapshot.Digest(), rules, name, args, ready}}, nil
 }
 

@@ -150,6 +150,8 @@ type Host struct {
 	log        *slog.Logger
 	store      *sealed.Store
 	scratch    string        // folder of the store of an untrusted host
+	socket     sync.Once     // computes socketAt
+	socketAt   string        // see [Socket]
 	parkedKeys parkedKeys    // of calls of the gateway
 	users      *atomic.Int32 // hosts that have the store open: see Reopen
 	arriving   *receiving    // uploads of tables; of the same hosts
@@ -261,6 +263,9 @@ func prepare(ctx context.Context, cfg Config, before *Host) (*Host, error) {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	h.log = slog.New(h.redactor.Handler(h.log.Handler()))
+	for _, v := range h.config.VariableSecrets() {
+		h.redactor.Add(v)
+	}
 	h.cfg.Interactive = h.cfg.Interactive || h.cfg.Approve != nil
 	if h.cfg.LookupEnv == nil {
 		h.cfg.LookupEnv = os.LookupEnv

@@ -21,6 +21,9 @@ import (
 // DemoModel is the name of the built-in scripted model.
 const DemoModel = "demo"
 
+// NoModel begins the error about a question for which no model is configured or found.
+const NoModel = "there is no model"
+
 // noKey replaces the keys of models in a replay.
 const noKey = "there-is-no-key-in-a-replay"
 
@@ -138,7 +141,7 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 	if name, ok := DetectModel(ctx, m.h.cfg.LookupEnv, false); ok {
 		return name, nil
 	}
-	return "", tenon.Errorf(tenon.CodeInvalid, "there is no model: save a key with tenon models login "+
+	return "", tenon.Errorf(tenon.CodeInvalid, NoModel+": save a key with tenon models login "+
 		"openai (or anthropic, gemini, openrouter), set a variable such as OPENAI_API_KEY, start Ollama, add an entry "+
 		"to models in tenon.yaml, or name one with --model provider/name, or --model demo, a built-in script that "+
 		"knows three questions")

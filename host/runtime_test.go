@@ -111,6 +111,11 @@ func TestOwnToolsStay(t *testing.T) {
 	if _, err := h.Workflows().Start(t.Context(), host.WorkflowCall{Workflow: half}); tenon.ErrorCode(err) != tenon.CodeConfig {
 		t.Errorf("a workflow without its pack begins: %v", err)
 	}
+	asking := flowFile(t, "steps: [{id: first, agent: nobody, message: x}]\nmessage: first\n")
+	_, err = host.Open(t.Context(), host.Config{Home: t.TempDir(), LookupEnv: none, Workflows: map[string]host.Workflow{"w": asking}})
+	if tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), "step 'first' of workflow 'w'") {
+		t.Errorf("a workflow whose agent is not configured: %v", err)
+	}
 }
 
 // TestAddAndRemove adds and removes toolsets while other goroutines list the tools.

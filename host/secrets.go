@@ -13,17 +13,7 @@ import (
 // registerForExport registers the values of all configured secrets for redaction. A variable that is not set is only
 // reported in the log: tenon cannot know its value. Errors: auth_required (any other secret that cannot be read).
 func (h *Host) registerForExport(ctx context.Context) error {
-	unset, err := h.registerSecrets(ctx)
-	if err == nil && len(unset) > 0 {
-		h.log.Warn("a secret is not known, so its value is masked only where it was masked when it was stored: " +
-			strings.Join(unset, "; "))
-	}
-	return err
-}
-
-// registerSecrets reads the values of all configured secrets and registers them for redaction. unset are messages about
-// variables that are not set. Errors: auth_required (any other secret that cannot be read).
-func (h *Host) registerSecrets(ctx context.Context) (unset []string, err error) {
+	var unset []string // messages about variables that are not set
 	var errs []error
 	for name := range h.config.Secrets {
 		v, err := h.config.Resolve(ctx, name)
@@ -93,8 +83,12 @@ func (h *Host) registerSecrets(ctx context.Context) (unset []string, err error) 
 		}
 	}
 	if err != nil {
-		return nil, tenon.Errorf(tenon.CodeAuth, "a secret cannot be read, so it would not be masked: %w; provide it, "+
+		return tenon.Errorf(tenon.CodeAuth, "a secret cannot be read, so it would not be masked: %w; provide it, "+
 			"or take it out of the configuration", err)
 	}
-	return unset, nil
+	if len(unset) > 0 {
+		h.log.Warn("a secret is not known, so its value is masked only where it was masked when it was stored: " +
+			strings.Join(unset, "; "))
+	}
+	return nil
 }

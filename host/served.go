@@ -8,6 +8,6 @@ func (h callersHandle) Owner(run string) (who tenon.Principal, ok bool) {
 	return h.host.engine.WorksFor(run)
 }
 
-func (h callersHandle) Mask(b []byte) []byte { return h.host.redactor.Bytes(b) }
+func (h callersHandle) Mask(b []byte) []byte { return h.host.redactor.JSON(b) }
 
 func (h callersHandle) RegisterSecret(s tenon.Secret) { h.host.redactor.Add(s) }

@@ -114,7 +114,7 @@ type StoreState interface {
 func (h *Host) Service() Service { return serviceHandle{h} }
 
 func (h serviceHandle) Info() Info {
-	return Info{Config: h.host.config, Logger: h.host.log, Version: h.host.cfg.Version, Socket: Socket(h.host.cfg),
+	return Info{Config: h.host.config, Logger: h.host.log, Version: h.host.cfg.Version, Socket: h.host.socketPath(),
 		Redacts: len(h.host.redacts) > 0, Masks: h.host.redactor.Size(), Replays: h.host.cassette.playsServers()}
 }
 

@@ -27,6 +27,17 @@ func SteerOnce(ctx context.Context, h *Host, run, key, text, by string) (tenon.E
 	return h.steer(ctx, run, "sig_"+hex.EncodeToString(sum[:16]), text, by)
 }
 
+// Withdraw is [Runs.Cancel], and withdraws the messages into the run that no model call has sent. The next run of the
+// session does not send them, so that their sender can change them and send them again.
+func Withdraw(ctx context.Context, h *Host, run, reason string) error {
+	_, err := h.engine.Signal(store.OwnOnly(ctx), run, engine.Signal{ID: tenon.NewID("sig", h.now()),
+		Kind: tenon.EventCancel, Data: encode(tenon.CancelData{Reason: reason, Withdraw: true})})
+	if err != nil && tenon.ErrorCode(err) != tenon.CodeConflict { // it has ended
+		return err
+	}
+	return h.Runs().Cancel(ctx, run, reason) // a run at rest has only noted the signal; the runs that it called
+}
+
 // steer sends a message with the id of its signal. The store keeps one signal for each id.
 func (h *Host) steer(ctx context.Context, run, id, text, by string) (tenon.Event, error) {
 	ctx = store.OwnOnly(ctx)

@@ -139,5 +139,11 @@ func Socket(c Config) string {
 	return filepath.Join(filepath.Dir(path), name)
 }
 
+// socketPath returns [Socket] of the host, whose place never changes.
+func (h *Host) socketPath() string {
+	h.socket.Do(func() { h.socketAt = Socket(h.cfg) })
+	return h.socketAt
+}
+
 // storeFile is the default name of the store in its folder.
 const storeFile = "tenon.db"

@@ -93,6 +93,31 @@ type listed struct {
 	tools []tenon.Tool
 	held  pins.Result
 	err   error
+	ready bool // it answered at once
+}
+
+// listReady fills in the answers of tenon's own servers, and of the connected servers whose lists are valid and equal
+// to their pins. That takes no waiting and no goroutine. It returns the indexes of the others.
+func (h *Host) listReady(ctx context.Context, sets map[string]executor.Toolset, names []string,
+	answers []listed) (slow []int) {
+	all, direct := h.connections(), h.callsDirectly()
+	for i, name := range names {
+		if k, ok := sets[name].(kind); ok {
+			answers[i] = listed{tools: k.tools, ready: true}
+			continue
+		}
+		if s := all[name]; s != nil && direct {
+			if tools, ok := s.Listed(); ok {
+				held, err := h.pins.Check(ctx, name, tools)
+				if err == nil && len(held.Blocked()) == 0 {
+					answers[i] = listed{tools: tools, held: held, ready: true}
+					continue
+				}
+			}
+		}
+		slow = append(slow, i)
+	}
+	return slow
 }
 
 // lateTime is how long a call waits for the lists of other servers than the one that has its tool. The other lists may
@@ -147,17 +172,27 @@ func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, na
 		}
 	}
 	answers := make([]listed, len(names))
+	slow := h.listReady(ctx, sets, names, answers)
+	if len(slow) == 0 {
+		return answers, nil
+	}
 	// Starting a process costs CPU: twice the cores at a time is the fastest.
 	limit := make(chan struct{}, 2*runtime.NumCPU())
 	hurried, cancel := context.WithCancel(ctx)
 	defer cancel()
 	late := &lateness{enough: enough, cancel: cancel}
+	for i, name := range names {
+		if enough != nil && answers[i].ready {
+			late.add(name, answers[i].tools)
+		}
+	}
 	if enough != nil {
 		timer := time.AfterFunc(lateTime, late.begin)
 		defer timer.Stop()
 	}
 	var wg sync.WaitGroup
-	for i, name := range names {
+	for _, i := range slow {
+		name := names[i]
 		t, s := sets[name], h.connections()[name]
 		wg.Go(func() {
 			if s != nil && s.Status().State != servers.StateReady { // hanging servers do not hold up a ready one

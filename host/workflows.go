@@ -93,6 +93,11 @@ func (h *Host) openWorkflows() error {
 		if err := w.Check(); err != nil {
 			return err
 		}
+		for _, st := range w.Workflow.Steps {
+			if _, err := h.config.Agent(st.Agent); st.Agent != "" && err != nil {
+				return tenon.Errorf(tenon.CodeConfig, "step '%s' of workflow '%s': %w", st.ID, name, err)
+			}
+		}
 		if h.flows.tools[name] != nil {
 			return tenon.Errorf(tenon.CodeConfig, "there are two workflows '%s'", name)
 		}

@@ -117,6 +117,7 @@ func TestFinal(t *testing.T) {
 		"RP-2_chat_provider":       {agent: "down", path: "/chat", body: `{"message":"pay","providerId":"OPENAI"}`, status: 400, has: "no model of providerId 'OPENAI' is configured"},
 		"RP-2_chat_provider_model": {agent: "down", path: "/chat", body: `{"message":"pay","model":"openai/x","providerId":"claude"}`, status: 400, has: "model 'openai/x' is not of providerId 'claude'"},
 		"RP-2_mcp_no_server":       {path: "/mcp/tools/call", body: `{"toolName":"pay"}`, status: 200, has: `"success":true`, effects: 1},
+		"RP-2_mcp_name":            {path: "/mcp/tools/call", body: `{"name":"pay"}`, status: 400, has: `toolName is missing`},
 		"RP-2_mcp_no_tool":         {path: "/mcp/tools/call", body: `{"toolName":"nosuch"}`, status: 404, has: `Tool not found`},
 		"RP-2_stream_failure":      {agent: "model", path: "/chat/stream", body: `{"message":"pay"}`, status: 200, has: "event: error\ndata: {\"error\":\"", effects: 1},
 		"RP-2_stream_limit":        {agent: "limit", path: "/chat/stream", body: `{"message":"pay"}`, status: 200, has: "event: done\n", effects: 2},

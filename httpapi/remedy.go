@@ -3,6 +3,7 @@ package httpapi
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
@@ -20,47 +21,48 @@ const (
 
 // remedies maps commands and flags in errors to the equivalents for a client of the HTTP API. The rows are tried in
 // this order. In each row, the first match is replaced.
-var remedies = []struct {
+//
+// The list is made at its first use, because its expressions take half a millisecond and 100 kB of each command.
+var remedies = sync.OnceValue(func() []remedyRow {
+	return []remedyRow{
+		row(`, or --max-turns`, ` of the agent, or max_turns of POST /api/v1/runs`),
+		row(`answer with tenon approvals allow (\S+), then tenon runs resume \S+`,
+			`answer with POST /api/v1/approvals/{id}/decide, id $1`),
+		row(`ask in its session: tenon run -s (\S+)`, `ask in its session: POST /api/v1/runs with session $1`),
+		row(`ask in a fork: tenon run -s \S+ --fork`, `ask in a fork: POST /api/v1/runs with fork`),
+		row(`tenon runs cancel (\S+)`, `POST /api/v1/runs/$1/cancel`),
+		row(`tenon sessions show (\S+) --numbers shows them`, `GET /api/v1/sessions/$1/messages numbers them`),
+		row(`tenon sessions list shows`, `GET /api/v1/sessions lists`),
+		row(`tenon runs list shows`, `GET /api/v1/runs lists`),
+		row(`tenon approvals grants, tenon approvals revoke ID`, `GET /api/v1/grants, POST /api/v1/grants/revoke`),
+		row(`tenon approvals grants lists`, `GET /api/v1/grants lists`),
+		row(`'tenon servers logs ([^\s']+)'`, `GET /api/v1/servers/$1/logs`),
+		row(`'tenon servers login ([^\s']+)'`, `POST /api/v1/servers/$1/login`),
+		row(`tenon servers enable (\S+)`, `POST /api/v1/servers/$1/enable`),
+		row(`'tenon tools list' prints`, `GET /api/v1/tools lists`),
+		row(`leave --yes out`, `leave yes out`),
+		row(`, or allow it with --yes`, ``),
+		row(`config show without --path`, `GET /api/v1/config`),
+		row(`, or name one with --model provider/name, or --model demo, a built-in script that knows three questions`,
+			`, or write "model": "demo" in the request for a built-in script that knows three questions`),
+		row(`, or name one with --model[^,;]*`, ``),
+		row(`--model (\S+):`, `model $1:`),
+		row(`(,? or| and)? pass --registry URL`, ``),
+		row(`; make them with --record \S+`, ``),
+		row(`, add --scope user, or name it: -c \S+`, `, work on the machine of this tenon`),
+		row(`[;,] (or )?(name one|choose another place( for the store)?)( with)? --home$`, ``),
+		row(` with --home( or -c)?`, ` in its configuration`),
+		row(`--(from|copy|extract-secrets|proposal)\b`, `$1`),
+	}
+})
+
+// remedyRow is a command in an error, and the text in its place.
+type remedyRow struct {
 	command *regexp.Regexp
 	request string
-}{
-	row(`, or --max-turns`, ` of the agent, or max_turns of POST /api/v1/runs`),
-	row(`answer with tenon approvals allow (\S+), then tenon runs resume \S+`,
-		`answer with POST /api/v1/approvals/{id}/decide, id $1`),
-	row(`ask in its session: tenon run -s (\S+)`, `ask in its session: POST /api/v1/runs with session $1`),
-	row(`ask in a fork: tenon run -s \S+ --fork`, `ask in a fork: POST /api/v1/runs with fork`),
-	row(`tenon runs cancel (\S+)`, `POST /api/v1/runs/$1/cancel`),
-	row(`tenon sessions show (\S+) --numbers shows them`, `GET /api/v1/sessions/$1/messages numbers them`),
-	row(`tenon sessions list shows`, `GET /api/v1/sessions lists`),
-	row(`tenon runs list shows`, `GET /api/v1/runs lists`),
-	row(`tenon approvals grants, tenon approvals revoke ID`, `GET /api/v1/grants, POST /api/v1/grants/revoke`),
-	row(`tenon approvals grants lists`, `GET /api/v1/grants lists`),
-	row(`'tenon servers logs ([^\s']+)'`, `GET /api/v1/servers/$1/logs`),
-	row(`'tenon servers login ([^\s']+)'`, `POST /api/v1/servers/$1/login`),
-	row(`tenon servers enable (\S+)`, `POST /api/v1/servers/$1/enable`),
-	row(`'tenon tools list' prints`, `GET /api/v1/tools lists`),
-	row(`leave --yes out`, `leave yes out`),
-	row(`, or allow it with --yes`, ``),
-	row(`config show without --path`, `GET /api/v1/config`),
-	row(`, or name one with --model[^,;]*(, or --model demo, a built-in script that knows three questions)?`, ``),
-	row(`--model (\S+):`, `model $1:`),
-	row(`(,? or| and)? pass --registry URL`, ``),
-	row(`; make them with --record \S+`, ``),
-	row(`, add --scope user, or name it: -c \S+`, `, work on the machine of this tenon`),
-	row(`[;,] (or )?(name one|choose another place( for the store)?)( with)? --home$`, ``),
-	row(` with --home( or -c)?`, ` in its configuration`),
-	row(`--(from|copy|extract-secrets|proposal)\b`, `$1`),
 }
 
-func row(command, request string) struct {
-	command *regexp.Regexp
-	request string
-} {
-	return struct {
-		command *regexp.Regexp
-		request string
-	}{regexp.MustCompile(command), request}
-}
+func row(command, request string) remedyRow { return remedyRow{regexp.MustCompile(command), request} }
 
 var (
 	// anyCommand matches a command for which there is no request.
@@ -76,7 +78,7 @@ func remedy(text string) string {
 	if !strings.Contains(text, "tenon ") && !strings.Contains(text, "--") && !strings.Contains(text, "-c ") {
 		return text
 	}
-	for _, r := range remedies {
+	for _, r := range remedies() {
 		text = r.command.ReplaceAllString(text, r.request)
 	}
 	if anyCommand().MatchString(text) && !strings.HasSuffix(text, onMachine) {

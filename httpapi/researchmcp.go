@@ -269,6 +269,9 @@ func (c *call) chatCallTool() error {
 	if err := c.decode(&q, false); err != nil {
 		return err
 	}
+	if q.Tool == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "toolName is missing: it names the tool to call")
+	}
 	if q.Server != "" {
 		if _, err := c.status(q.Server); err != nil {
 			return serverNotFound(err)

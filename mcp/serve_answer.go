@@ -19,6 +19,7 @@ type answer struct {
 	streaming bool
 	finished  bool         // w must not be used any more
 	whole     *batchAnswer // if it answers a request of a batch; w is not used then
+	large     *sync.Pool   // *[]byte, for large responses; may be nil
 }
 
 func (a *answer) stream() {
@@ -70,6 +71,9 @@ func (a *answer) request(b []byte) {
 	a.event(b)
 }
 
+// largeAnswer is the size of a response, in bytes, from which its buffer is used again.
+const largeAnswer = 16 << 10
+
 // finish writes the response itself.
 func (a *answer) finish(result []byte, err error, modern bool) {
 	a.mu.Lock()
@@ -78,7 +82,19 @@ func (a *answer) finish(result []byte, err error, modern bool) {
 	status := http.StatusOK
 	var b []byte
 	if err == nil {
-		b = jsonrpc.AppendResult(make([]byte, 0, len(result)+len(a.id)+48), a.id, result)
+		size := len(result) + len(a.id) + 48
+		if size > largeAnswer && a.large != nil && a.whole == nil {
+			pooled, _ := a.large.Get().(*[]byte)
+			if pooled == nil || cap(*pooled) < size {
+				made := make([]byte, 0, size)
+				pooled = &made
+			}
+			defer a.large.Put(pooled) // nobody keeps what was written
+			b = (*pooled)[:0]
+		} else {
+			b = make([]byte, 0, size)
+		}
+		b = jsonrpc.AppendResult(b, a.id, result)
 	} else {
 		var e *jsonrpc.Error
 		if !errors.As(err, &e) {
@@ -119,6 +135,16 @@ func modernStatus(code int) int {
 		return http.StatusBadRequest
 	}
 	return http.StatusOK
+}
+
+// Refuse answers a request of HTTP with a JSON-RPC error without an id, for a reason outside of its message, such as an
+// unknown session. A status of 500 and more is an internal error, every other an invalid request.
+func Refuse(w http.ResponseWriter, status int, format string, args ...any) {
+	code := jsonrpc.CodeInvalidRequest
+	if status >= http.StatusInternalServerError {
+		code = jsonrpc.CodeInternal
+	}
+	reply(w, status, jsonrpc.AppendError(nil, nil, jsonrpc.Errorf(code, format, args...)))
 }
 
 func reply(w http.ResponseWriter, status int, b json.RawMessage) {

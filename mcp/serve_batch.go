@@ -99,7 +99,9 @@ func (h *httpServer) batch(w http.ResponseWriter, r *http.Request, body []byte) 
 		named = s.agreed()
 	}
 	if named != batches && (s != nil || named != "") {
-		return false
+		Refuse(w, http.StatusBadRequest, "batches belong to revision %s and are not allowed in %s; send one message "+
+			"in each request", batches, named)
+		return true
 	}
 	h.batched(r, s, messages, all)
 	all.finish()

@@ -101,12 +101,14 @@ func TestHTTPBatch(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"2024-11-05", "2025-06-18", mcp.LatestLegacy} {
-		if status, _, answer := begin(t, web.URL, version).post(t, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`); status != 400 {
+		if status, _, answer := begin(t, web.URL, version).post(t, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`); status != 400 ||
+			!strings.Contains(answer, "not allowed in "+version) {
 			t.Errorf("%s: status %d: %s", version, status, answer)
 		}
 	}
-	if status, _, _ := (&sseClient{url: web.URL, session: "x"}).post(t, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`); status != 404 {
-		t.Errorf("unknown session: status %d", status)
+	if status, kind, answer := (&sseClient{url: web.URL, session: "x"}).post(t, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`); status != 404 ||
+		kind != "application/json" || answer != `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no such session"}}` {
+		t.Errorf("unknown session: status %d, %s: %s", status, kind, answer)
 	}
 	single := httptest.NewServer(batchServer(t).HTTP(mcp.HTTPConfig{Sessionless: true}))
 	defer single.Close()

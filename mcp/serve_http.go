@@ -57,6 +57,8 @@ type httpServer struct {
 	s   *Server
 	cfg HTTPConfig
 
+	large sync.Pool // *[]byte, for large responses
+
 	mu       sync.Mutex
 	sessions map[string]*httpSession
 }
@@ -204,7 +206,7 @@ func (h *httpServer) modern(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 			jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", problem)))
 		return
 	}
-	a := &answer{w: w, id: m.ID}
+	a := &answer{w: w, id: m.ID, large: &h.large}
 	result, err := h.s.single(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params}, version,
 		paramHeaders{r.Header, h.cfg.Strict}, a.notice)
 	a.finish(result, err, true)
@@ -251,11 +253,11 @@ func checkHeaders(r *http.Request, m *jsonrpc.Message, version string, strict bo
 
 // legacy handles a request of a session; initialize begins one.
 func (h *httpServer) legacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-	a := &answer{w: w, id: m.ID}
+	a := &answer{w: w, id: m.ID, large: &h.large}
 	if m.Method == "initialize" && m.IsRequest() {
 		s, id, ok := h.begin()
 		if !ok {
-			http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+			Refuse(w, http.StatusServiceUnavailable, "too many sessions")
 			return
 		}
 		result, err := s.handle(r.Context(), &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: m.Params})
@@ -336,7 +338,7 @@ func (h *httpServer) single(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	h.singly(r, m, &answer{w: w, id: m.ID})
+	h.singly(r, m, &answer{w: w, id: m.ID, large: &h.large})
 }
 
 // singly handles a legacy request without a session.
@@ -400,7 +402,7 @@ func (h *httpServer) delete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.s.cfg.NoLegacy || !h.end(r.Header.Get("Mcp-Session-Id")) {
-		http.Error(w, "no such session", http.StatusNotFound)
+		Refuse(w, http.StatusNotFound, "no such session")
 		return
 	}
 	if h.s.cfg.Observe != nil {

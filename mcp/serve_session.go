@@ -168,14 +168,14 @@ func (h *httpServer) end(id string) bool {
 func (h *httpServer) session(w http.ResponseWriter, r *http.Request) *httpSession {
 	id := r.Header.Get("Mcp-Session-Id")
 	if id == "" {
-		http.Error(w, "the header Mcp-Session-Id is missing", http.StatusBadRequest)
+		Refuse(w, http.StatusBadRequest, "the header Mcp-Session-Id is missing")
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.sessions[id]
 	if s == nil {
-		http.Error(w, "no such session", http.StatusNotFound)
+		Refuse(w, http.StatusNotFound, "no such session")
 		return nil
 	}
 	s.use()()

@@ -160,7 +160,11 @@ func (p *Pins) snapshot(ctx context.Context, server string) (*snapshot, error) {
 	if v.kept, err = p.pinsOf(ctx, server); err != nil {
 		return nil, err
 	}
-	v.changed = changes(v.now, v.kept)
+	gone, err := p.gone(ctx, v.key, v.now, v.kept)
+	if err != nil {
+		return nil, err
+	}
+	v.changed = changes(v.now, v.kept, gone)
 	both := maps.Clone(v.now)
 	for name := range v.kept {
 		both[name] = definition{}

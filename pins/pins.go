@@ -11,8 +11,8 @@
 //     (policy.pins.changed: ask), or is logged (warn). So is a change of command or address. The order of keys, and of
 //     the members of required, enum and type, does not count.
 //   - The first use of a new tool asks a person, and an allowed call pins it (policy.pins.new: ask), or it is pinned
-//     without asking (allow). If a pinned tool is gone, a new one may be the same under another name: it is not offered
-//     until it is accepted.
+//     without asking (allow). If a pinned tool is gone, a new one with its description or its arguments may be the same
+//     under another name: it is not offered until it is accepted. Other new tools follow policy.pins.new.
 //   - A tool that is gone stays pinned.
 //
 // Package store keeps the pins. Package host decides which servers have pins.
@@ -138,7 +138,11 @@ func (p *Pins) compare(ctx context.Context, server string, tools []tenon.Tool) (
 	if err != nil {
 		return held, err
 	}
-	held.changed = changes(now, byName)
+	gone, err := p.gone(ctx, key, now, byName)
+	if err != nil {
+		return held, err
+	}
+	held.changed = changes(now, byName, gone)
 	var put []store.Pin
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		switch _, ok := byName[name]; {
@@ -217,24 +221,22 @@ func definitionsNow(own definition, tools []tenon.Tool) (map[string]definition, 
 }
 
 // changes returns, by remote name, the reasons why definitions differ from their pins. The name of the server itself is
-// "". It omits new tools that may be pinned.
-func changes(now map[string]definition, kept map[string]store.Pin) map[string]string {
+// "". It omits new tools that may be pinned. gone has the pinned tools that a new one may be.
+func changes(now map[string]definition, kept map[string]store.Pin, gone *renames) map[string]string {
 	changed := map[string]string{}
 	own, known := kept[""]
 	moved := known && own.Digest != now[""].digest
-	gone := false
-	for name := range kept {
-		_, has := now[name]
-		gone = gone || !has
-	}
 	for name, d := range now {
 		switch p, ok := kept[name]; {
 		case moved:
 			changed[name] = serverChanged
 		case ok && p.Digest != d.digest:
 			changed[name] = definitionChanged
-		case !ok && gone:
-			changed[name] = "it is new, and a tool that was pinned is gone: it may be that one under another name"
+		case !ok && name != "":
+			if old, likely := gone.of(d); likely {
+				changed[name] = fmt.Sprintf("it is new, and '%s', a tool that was pinned, is gone: it may be that one "+
+					"under another name", tenon.Visible(old))
+			}
 		}
 	}
 	return changed

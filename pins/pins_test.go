@@ -22,7 +22,7 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 	const own = `{"command":"x","args":["a"]}`
 	kept := map[string]store.Pin{}
 	for name, d := range definitionsByName(t, w, fiveTools(), own) {
-		kept[name] = store.Pin{Remote: name, Digest: d.digest}
+		kept[name] = store.Pin{Remote: name, Digest: d.digest, Definition: d.json}
 	}
 	for range longtest.Times(50, 500) { // nothing but another order
 		list := fiveTools()
@@ -30,7 +30,7 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 		for _, v := range list {
 			sets(w, v)
 		}
-		if got := changes(definitionsByName(t, w, list[:1+w.IntN(len(list))], own), kept); len(got) > 0 {
+		if got := changesOf(definitionsByName(t, w, list[:1+w.IntN(len(list))], own), kept); len(got) > 0 {
 			t.Fatalf("a change that is none: %v", got)
 		}
 	}
@@ -46,7 +46,7 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 		}
 		kinds[kind]++
 		now := definitionsByName(t, w, list, own)
-		got := changes(now, kept)
+		got := changesOf(now, kept)
 		name := list[i].(map[string]any)["name"].(string)
 		if got[name] == "" {
 			t.Fatalf("%s was not found:\n%s\n%s", kind, before, after)
@@ -60,25 +60,72 @@ func TestPinsNoticeEveryChange(t *testing.T) {
 	}
 	// A changed command counts as a change of all tools. A removed tool is not replaced by another one.
 	for _, self := range []string{`{"command":"y","args":["a"]}`, `{"command":"x","args":["a","b"]}`, `{"command":"x","args":["a"],"env":["A"]}`} {
-		if got := changes(definitionsByName(t, w, fiveTools(), self), kept); len(got) != 6 {
+		if got := changesOf(definitionsByName(t, w, fiveTools(), self), kept); len(got) != 6 {
 			t.Errorf("%s: %v", self, got)
 		}
 	}
 	renamed := fiveTools()
 	renamed[2].(map[string]any)["name"] = "tool-2"
-	if got := changes(definitionsByName(t, w, renamed, own), kept); len(got) != 1 || !strings.Contains(got["tool-2"], "under another name") {
+	if got := changesOf(definitionsByName(t, w, renamed, own), kept); len(got) != 1 || !strings.Contains(got["tool-2"], "'tool2', a tool that was pinned, is gone: it may be that one under another name") {
 		t.Errorf("renamed: %v", got)
 	}
+	for member, other := range map[string]any{"description": "Does something else", "inputSchema": map[string]any{"type": "object"}} {
+		renamed[2].(map[string]any)[member] = other
+		if got := changesOf(definitionsByName(t, w, renamed, own), kept); len(got) != 1 || got["tool-2"] == "" {
+			t.Errorf("renamed, with another %s: %v", member, got)
+		}
+		renamed[2].(map[string]any)[member] = fiveTools()[2].(map[string]any)[member]
+	}
 	again := append(fiveTools(), numbered(json.RawMessage(`{"name":"more"}`)))
-	if got := changes(definitionsByName(t, w, again, own), kept); len(got) != 0 {
+	if got := changesOf(definitionsByName(t, w, again, own), kept); len(got) != 0 {
 		t.Errorf("one more: %v", got)
 	}
-	if got := changes(definitionsByName(t, w, append(again[:2:2], again[3:]...), own), kept); len(got) != 1 || got["more"] == "" {
-		t.Errorf("one more, one less: %v", got)
+	if got := changesOf(definitionsByName(t, w, append(again[:2:2], again[3:]...), own), kept); len(got) != 0 {
+		t.Errorf("one less, and another one that does not resemble it: %v", got)
 	}
 	twice := append(fiveTools(), numbered(json.RawMessage(`{"name":"tool1","description":"another of this name"}`)))
-	if got := changes(definitionsByName(t, w, twice, own), kept); len(got) != 1 || got["tool1"] == "" {
+	if got := changesOf(definitionsByName(t, w, twice, own), kept); len(got) != 1 || got["tool1"] == "" {
 		t.Errorf("two of one name: %v", got)
+	}
+}
+
+// changesOf returns the changes between definitions and pins that contain their definitions.
+func changesOf(now map[string]definition, kept map[string]store.Pin) map[string]string {
+	gone := &renames{}
+	for name, pin := range kept {
+		if _, has := now[name]; !has {
+			gone.add(name, pin.Definition)
+		}
+	}
+	return changes(now, kept, gone)
+}
+
+// TestRenames compares a gone tool with a new one. Only a tool with the same texts or arguments is likely the same.
+func TestRenames(t *testing.T) {
+	args := `"inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}`
+	none := `"inputSchema":{"type":"object"}`
+	for name, tt := range map[string]struct {
+		before, after string
+		want          bool
+	}{
+		"same description":                   {`{"description":"Sends  money",` + args + `}`, `{"description":"sends money",` + none + `}`, true},
+		"same arguments":                     {`{"description":"Sends",` + args + `}`, `{"description":"Reads",` + args + `}`, true},
+		"same title":                         {`{"title":"Pay"}`, `{"title":"pay","description":"x"}`, true},
+		"no arguments, other texts":          {`{"description":"Signs in",` + none + `}`, `{"description":"Queries",` + none + `}`, false},
+		"no arguments, no text":              {`{` + none + `}`, `{` + none + `}`, true},
+		"no arguments, one has a text":       {`{` + none + `}`, `{"description":"Queries",` + none + `}`, false},
+		"nothing in common":                  {`{"description":"Sends",` + args + `}`, `{"description":"Reads",` + none + `}`, false},
+		"two of one name, and one is again":  {`[{"description":"Sends"},{"description":"Reads"}]`, `{"description":"Reads"}`, true},
+		"a description that is not a string": {`{"description":1,` + none + `}`, `{"description":1,` + none + `}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &renames{}
+			r.add("old", json.RawMessage(tt.before))
+			old, got := r.of(definition{remote: "new", json: json.RawMessage(tt.after)})
+			if got != tt.want || got && old != "old" {
+				t.Errorf("%v, %q", got, old)
+			}
+		})
 	}
 }
 

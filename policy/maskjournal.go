@@ -16,7 +16,7 @@ func MaskEvents(events []tenon.Event, names []string) []tenon.Event {
 	}
 	out := make([]tenon.Event, len(events))
 	for i, e := range events {
-		e.Data = MaskArguments(e.Data, names)
+		e.Data, e.Local = MaskArguments(e.Data, names), nil
 		out[i] = e
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/transport"
 )
 
 // A person who reads an entry wants to see its address and its command line as they are written, but no credential in
@@ -25,6 +26,12 @@ func LooksLikeToken(s string) bool {
 	}
 	return len(s) >= 16 && !strings.ContainsAny(s, " $") &&
 		slices.ContainsFunc(tokenPrefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+}
+
+// NamesSecret reports whether a variable, a header, a flag or a setting of this name usually has a secret value.
+func NamesSecret(name string) bool {
+	name = strings.TrimLeft(name, "-")
+	return secretFlag().MatchString(name) && !slices.Contains([]string{"PWD", "OLDPWD"}, name) // folders of a shell
 }
 
 const hiddenValue = "***"
@@ -156,4 +163,13 @@ func maskPairs(query string) string {
 		}
 	}
 	return strings.Join(pairs, "&")
+}
+
+// target returns the command line or URL that identifies the server to a person, without credentials.
+func (s *Server) target() string {
+	if s.cfg.Transport == TransportStdio {
+		line := strings.Join(append([]string{s.cfg.Command}, MaskArgs(s.cfg.Args)...), " ")
+		return s.masked(transport.MaskURLs(line))
+	}
+	return s.masked(transport.MaskURL(s.cfg.URL))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,25 +181,10 @@ func New(name string, cfg Config, opts Options) *Server {
 	return s
 }
 
-// target returns the command line or URL that identifies the server to a person, without credentials.
-func (s *Server) target() string {
-	if s.cfg.Transport == TransportStdio {
-		return transport.MaskURLs(strings.Join(append([]string{s.cfg.Command}, MaskArgs(s.cfg.Args)...), " "))
-	}
-	return transport.MaskURL(s.cfg.URL)
-}
-
 func (s *Server) isDisabled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.off
-}
-
-// Status returns the current status of the server.
-func (s *Server) Status() Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
 }
 
 // Tools returns the server's tools. If the configuration allows it, they come from the last listing, and nothing is
@@ -210,6 +194,9 @@ func (s *Server) Status() Status {
 func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if !s.cfg.LoadsTools() || s.isDisabled() {
 		return nil, nil
+	}
+	if tools, ok := s.Listed(); ok {
+		return tools, nil
 	}
 	if tools, ok := s.Remembered(); ok {
 		return tools, nil
@@ -233,11 +220,25 @@ func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	return s.List(ctx)
 }
 
+// Listed returns the tools that a connected server has listed, unless they have to be requested again. It waits for
+// nothing.
+func (s *Server) Listed() ([]tenon.Tool, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil || !s.listed || s.off || s.closed || isStale(s.until) || s.conn.Err() != nil {
+		return nil, false
+	}
+	return s.tools, true
+}
+
 // List returns the server's tools, connecting if necessary. They are requested once for each connection, and again
 // after the server reported a change.
 func (s *Server) List(ctx context.Context) (tools []tenon.Tool, err error) {
 	if !s.cfg.LoadsTools() {
 		return nil, nil
+	}
+	if tools, ok := s.Listed(); ok {
+		return tools, nil
 	}
 	err = s.use(ctx, fmt.Sprintf("the list of tools of server '%s'", s.name), func(c *link) error {
 		tools, err = s.list(ctx, c)

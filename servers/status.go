@@ -76,3 +76,17 @@ func (c Config) WhereElse(name string) string {
 	return "server '" + name + "' is used by replicas with the label '" + tenon.Visible(c.Replica) +
 		"' (servers." + name + ".replica), and serve.replica of this process does not have it"
 }
+
+// Status returns the current status of the server.
+func (s *Server) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+// State returns the state of the current status with its error.
+func (s *Server) State() (State, *tenon.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status.State, s.status.Error
+}

@@ -20,11 +20,11 @@ import (
 // Query is one SELECT over tables, in the SQL dialect of SQLite. It can read its tables, and
 // nothing else: it cannot access files, change settings or write.
 //
-// Values keep their types as far as SQL has them. Integers are exact. Floats are floats, except
-// NaN, which is null. Decimals are floats in calculations; an unchanged decimal keeps all its
-// digits. Dates, times and timestamps are texts in the format of SQLite's functions, in UTC
-// ("2026-02-03 04:05:06.7"). Booleans are 0 and 1. Lists, structs, tools and messages are JSON
-// texts, for json_extract and similar functions.
+// Values keep their types as far as SQL has them. Integers are exact: in a query without floats,
+// an overflow is an error. Floats are floats, except NaN, which is null. Decimals are floats in
+// calculations; an unchanged decimal keeps all its digits. Dates, times and timestamps are texts in
+// the format of SQLite's functions, in UTC ("2026-02-03 04:05:06.7"). Booleans are 0 and 1. Lists,
+// structs, tools and messages are JSON texts, for json_extract and similar functions.
 //
 // A result column that shows a column of a table unchanged has the type of that column; a tool column
 // stays a tool column, with the files of its tools. The type of
@@ -101,6 +101,7 @@ type selection struct {
 	denied  string // the forbidden operation that the query tried
 	columns []*resultColumn
 
+	integers bool     // see onlyIntegers
 	compiled func()   // called after the query is compiled against empty tables; may be nil
 	wrong    *Mistake // the last mistake of the query
 }
@@ -168,6 +169,7 @@ func (s *selection) open() error {
 		return err
 	}
 	s.describe()
+	s.integers = s.onlyIntegers()
 	s.db.progress = func() bool { return s.ctx.Err() != nil }
 	return nil
 }
@@ -408,6 +410,9 @@ func (s *selection) survey() (kept []value, whole bool, err error) {
 		}
 		for i, c := range s.columns {
 			v := s.stmt.value(i)
+			if err := s.overflowed(c, v); err != nil {
+				return nil, false, err
+			}
 			c.observe(v)
 			bytes += 8 + int64(len(v.bytes))
 			if bytes > s.Bytes {

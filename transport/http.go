@@ -57,7 +57,7 @@ type HTTP struct {
 	cfg    HTTPConfig
 	url    *url.URL
 	rt     http.RoundTripper
-	own    *http.Transport
+	own    *tcpPool
 	header http.Header // immutable
 	state  atomic.Pointer[httpState]
 	ctx    context.Context
@@ -107,7 +107,7 @@ func DialHTTP(cfg HTTPConfig) (*HTTP, error) {
 	}
 	h := &HTTP{cfg: cfg, url: u, rt: cfg.RoundTripper, header: all}
 	if h.rt == nil {
-		h.own = network(cfg.Concurrency, cfg.Admit)
+		h.own = newTCPPool(network(cfg.Concurrency, cfg.Admit), cfg.Concurrency)
 		h.rt = h.own
 	}
 	if cfg.SignIn != nil {

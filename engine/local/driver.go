@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/internal/deepstack"
 )
 
 // driver works on one run. Only its own goroutine uses it, except for the fields marked below.
@@ -112,6 +113,7 @@ func (d *driver) look() {
 
 // drive works on the run until it ends, waits, or fails.
 func (d *driver) drive() {
+	deepstack.Work()
 	defer func() {
 		close(d.tasks)
 		if d.stop != nil {

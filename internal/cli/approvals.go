@@ -31,7 +31,7 @@ func newApprovalsList(a *app) *cobra.Command {
 		Example: "  tenon approvals list\n  tenon approvals list -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			h, err := a.desk(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{lists: true})
 			if err != nil {
 				return err
 			}

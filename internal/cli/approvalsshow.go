@@ -27,7 +27,7 @@ func newApprovalsShow(a *app) *cobra.Command {
 			"  tenon approvals show run_06d8k2w5/1.0 -o json | jq -j .arguments.content | sha256sum",
 		Args: args(1, 1, "the approval's id"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			h, err := a.desk(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{lists: true})
 			if err != nil {
 				return err
 			}
@@ -39,15 +39,19 @@ func newApprovalsShow(a *app) *cobra.Command {
 			if a.isJSON() {
 				return a.printJSON(p)
 			}
-			return a.write([]byte(a.approvalText(p, full)))
+			secret := ""
+			if here, ok := h.(*host.Host); ok {
+				secret = here.Service().Info().Config.SecretName("servers." + p.Server + ".auth.secret")
+			}
+			return a.write([]byte(a.approvalText(p, secret, full)))
 		},
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "show the arguments whole, however long they are")
 	return cmd
 }
 
-// approvalText formats a pending approval.
-func (a *app) approvalText(p host.Approval, full bool) string {
+// approvalText formats a pending approval. secret is the name of the secret that the server gets with the call, or "".
+func (a *app) approvalText(p host.Approval, secret string, full bool) string {
 	var b strings.Builder
 	line := func(label, text string) {
 		if text != "" {
@@ -62,6 +66,7 @@ func (a *app) approvalText(p host.Approval, full bool) string {
 	if p.Connector != nil {
 		line("address", connectorAddress(p.Connector))
 	}
+	line("secret", secret)
 	line("reason", p.Reason)
 	line("until", a.when(p.Expires))
 	switch p.Kind {

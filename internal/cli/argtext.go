@@ -25,7 +25,11 @@ const (
 
 // judged writes at most limit characters of a text as a JSON string. If limit is 0, it writes all of them. Long runs
 // are written as counts: "a" + 2000×" " + "b". whole is false if the end is left out.
-func judged(s string, limit int) (shown string, whole bool) {
+func judged(s string, limit int) (shown string, whole bool) { return inRuns(s, limit, jsonRune) }
+
+// inRuns is judged with a function that writes one character. The arguments of the function are the character, its
+// bytes, and whether it must be escaped.
+func inRuns(s string, limit int, write func(r rune, raw string, escaped bool) string) (shown string, whole bool) {
 	var parts []string
 	var b strings.Builder
 	end := func() {
@@ -36,7 +40,7 @@ func judged(s string, limit int) (shown string, whole bool) {
 	}
 	rest, left, marks := s, limit, 0
 	for rest != "" && (limit == 0 || left > 0) {
-		if run, text := firstRun(rest); run > 0 {
+		if run, text := firstRun(rest, write); run > 0 {
 			end()
 			parts = append(parts, text)
 			rest, left, marks = rest[run:], left-len(text), 0
@@ -48,7 +52,7 @@ func judged(s string, limit int) (shown string, whole bool) {
 		} else {
 			marks = 0
 		}
-		piece := jsonRune(r, rest[:n], marks > maxMarks)
+		piece := write(r, rest[:n], marks > maxMarks)
 		b.WriteString(piece)
 		rest, left = rest[n:], left-len([]rune(piece))
 	}
@@ -84,12 +88,27 @@ func jsonRune(r rune, raw string, escaped bool) string {
 	return string(r)
 }
 
+// plainRune writes one character of a text that is not JSON. Hidden characters have the form of [tenon.Visible], as in
+// every other text.
+func plainRune(r rune, raw string, escaped bool) string {
+	switch {
+	case r == '"', r == '\\':
+		return string(r)
+	case escaped, !isBreak(r) && (tenon.IsHidden(r) || r != ' ' && isBlank(r)):
+		return fmt.Sprintf(`\u{%x}`, r)
+	}
+	return jsonRune(r, raw, false)
+}
+
+// isBreak reports whether a character has an escape of one letter.
+func isBreak(r rune) bool { return r == '\n' || r == '\t' || r == '\r' }
+
 // isBlank reports whether a character is drawn as an empty space.
 func isBlank(r rune) bool { return unicode.IsSpace(r) || r == '\u2800' }
 
 // firstRun returns the number of bytes of the long run of one character that begins a text, and the text to write for
 // it. If there is none, n is 0.
-func firstRun(s string) (n int, text string) {
+func firstRun(s string, write func(rune, string, bool) string) (n int, text string) {
 	first, width := utf8.DecodeRuneInString(s)
 	if first == unicode.ReplacementChar {
 		return 0, "" // invalid bytes may differ from each other
@@ -99,7 +118,7 @@ func firstRun(s string) (n int, text string) {
 		count++
 	}
 	if count >= longRun || count >= longBlankRun && isBlank(first) {
-		return count * width, fmt.Sprintf(`%d×"%s"`, count, jsonRune(first, s[:width], false))
+		return count * width, fmt.Sprintf(`%d×"%s"`, count, write(first, s[:width], false))
 	}
 	return 0, ""
 }

@@ -23,10 +23,11 @@ func newChat(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [flags]",
 		Short: "Talk with an agent",
-		Long: "Holds a conversation in one session. At a terminal it takes the whole screen: answers are drawn\n" +
-			"while they arrive, tool calls are lines that Ctrl-O unfolds, approvals are answered with a key, and\n" +
-			"/help lists the keys and commands. Messages sent during an answer go to the model with its next\n" +
-			"request.\n\n" +
+		Long: "Holds a conversation in one session. If stdin and stdout are a terminal, it takes the whole screen:\n" +
+			"answers are drawn while they arrive, tool calls are lines that Ctrl-O unfolds, approvals are answered\n" +
+			"with a key, and /help lists the keys and commands. Stderr may be a file, which gets the logs.\n" +
+			"Messages sent during an answer go to the model with its next request. If the answer is stopped\n" +
+			"before that, they return to the input.\n\n" +
 			"With --plain, TERM=dumb, a pipe or another output format it reads questions, one a line, and prints " +
 			"lines:\n\n" +
 			"  /tools      what the agent can call\n  /prompts    what can be asked as /SERVER:PROMPT KEY=TEXT…; " +
@@ -286,7 +287,7 @@ func (a *app) chatWord(ctx context.Context, h desk, q *asking, text string) erro
 	case "/prompts", "/resources", "/tools":
 		return a.chatOffers(ctx, h, text)
 	default:
-		a.note("there is no %s%s", text, didYouMean(text, chatWords))
+		a.note("%s", noWord(text, chatWords))
 	}
 	return nil
 }

@@ -105,6 +105,7 @@ func TestNoModelIsFound(t *testing.T) {
 		told  string
 	}{
 		"known":       {opening{asks: " and in Paris? "}, host.DemoModel, "a built-in script answers\n"},
+		"short":       {opening{asks: "What’s the weather in London?"}, host.DemoModel, "a built-in script answers\n"},
 		"not known":   {opening{asks: "And in Rome?"}, "", ""},
 		"talks":       {opening{asks: "chat", talks: true}, host.DemoModel, `answers "What is the weather in London?", "And in Paris?" and "Count one up."`},
 		"from a pipe": {opening{asks: "chat"}, "", ""},

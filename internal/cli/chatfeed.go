@@ -27,6 +27,8 @@ type feed struct {
 	resting bool     // the run waits already: the next follow returns at once
 	said    []string // messages of the person that no model call has sent yet
 
+	withdraws bool // the run is cancelled, and withdraws these messages
+
 	mu      sync.Mutex
 	pending tui.Delta // pieces of the answer that were not sent yet
 	timer   *time.Timer
@@ -117,9 +119,11 @@ func (f *feed) show(ctx context.Context, e tenon.Event) {
 		f.list(ctx)
 	case tenon.EventDone:
 		f.done = true
-		f.taken()
+		f.untaken(view.As[tenon.DoneData](e).State)
 	case tenon.EventRetry:
 		f.done = false
+	case tenon.EventCancel:
+		f.withdraws = f.withdraws || view.As[tenon.CancelData](e).Withdraw
 	case agent.EventMessage:
 		f.said = append(f.said, view.As[agent.Steer](e).Text)
 	case agent.EventCompacted:
@@ -163,7 +167,9 @@ func (f *feed) step(ctx context.Context, e tenon.Event, depth int) {
 			f.list(ctx)
 		}
 	case e.Kind == tenon.EventStarted: // a turn begins; the calls of the last turn that were not made have no event
-		f.taken()
+		if requests(e) {
+			f.taken()
+		}
 		for key, events := range f.calls {
 			if r, ok := f.whole.Call(events[0].Step); ok && !strings.Contains(key, "/") &&
 				r.Outcome == view.CallDenied {
@@ -178,7 +184,7 @@ func (f *feed) step(ctx context.Context, e tenon.Event, depth int) {
 }
 
 // taken shows the messages that the person wrote during an answer, below that answer. It is called when the next model
-// call sends them, or when the run has ended and no longer sends any.
+// call sends them, or when the run has ended and the next one sends them.
 func (f *feed) taken() {
 	for _, text := range f.said {
 		f.t.p.Send(tui.Steered{Text: text})

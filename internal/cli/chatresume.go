@@ -97,7 +97,7 @@ func (t *talk) goOn(ctx context.Context) error {
 	return t.working(ctx, run, f)
 }
 
-// retry resumes the last run of the conversation if it failed.
+// retry resumes the last run of the conversation if it failed, and asks its question again if it was stopped.
 func (t *talk) retry(ctx context.Context) error {
 	s, err := t.h.Sessions().Get(ctx, t.session())
 	if t.session() == "" || err == nil && s.Head == "" {
@@ -110,8 +110,12 @@ func (t *talk) retry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if run.State != tenon.RunFailed || run.Foreign {
-		return tenon.Errorf(tenon.CodeConflict, "the last question did not fail; ask again, or go back with /undo")
+	switch {
+	case run.State == tenon.RunCancelled && !run.Foreign:
+		return t.askAgain(ctx, run.ID)
+	case run.State != tenon.RunFailed || run.Foreign:
+		return tenon.Errorf(tenon.CodeConflict, "the last question did not fail and was not stopped; ask again, or "+
+			"go back with /undo")
 	}
 	f, err := t.caughtUp(ctx, run)
 	if err != nil {
@@ -154,6 +158,7 @@ func (f *feed) catchUp(run tenon.Run, events []tenon.Event) {
 	for _, e := range events {
 		f.seq = e.Seq
 		f.whole.Apply(e)
+		f.keep(e)
 		if step := tenon.ParseStep(e.Step); step.IsCall() {
 			if len(f.calls[e.Step]) == 0 {
 				order = append(order, e.Step)

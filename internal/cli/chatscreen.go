@@ -61,11 +61,11 @@ func unstaged(stream any) any {
 	return stream
 }
 
-// fullScreen reports whether chat runs as a program of the whole terminal.
+// fullScreen reports whether chat runs as a program of the whole terminal. Stderr may be a file.
 func (a *app) fullScreen(plain bool) bool {
 	t, _ := a.env("TERM")
 	_, in := a.in.(*os.File)
-	return !plain && in && a.inTTY && a.outTTY && a.errTTY && a.format == formatText && !a.quiet && !a.noInput &&
+	return !plain && in && a.inTTY && a.outTTY && a.format == formatText && !a.quiet && !a.noInput &&
 		t != "" && t != "dumb" && runtime.GOOS != "windows"
 }
 
@@ -74,6 +74,9 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 	ctx, stop := a.interruptScreen(ctx)
 	defer stop()
 	out, errs := &stage{real: beneath(a.out)}, &stage{real: beneath(a.err)}
+	if !a.errTTY { // questions in plain lines need the terminal; the logs go to the file
+		errs.real = out.real
+	}
 	past := a.chatHistory()
 	t := &talk{a: a, h: h, q: q, screens: []*stage{out, errs}, poke: make(chan struct{}, 1),
 		complete: a.completer(h, q.cassette.replay != "", screenWords...)}
@@ -91,18 +94,21 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 	defer pictures.close()
 	t.p = tui.New(ctx, tui.Config{Backend: t, In: in, Out: out.real, Env: env, History: past.list, Kept: past.keep,
 		Mode: []string{modeAsk, modeAllow}, ModeAt: modeOf(q), SetMode: t.setMode, CanEdit: a.canEdit, Pasted: a.pasted,
+		Confirm: map[string]string{modeAllow: "Shift-Tab again allows all calls of the next questions"},
 		Picture: pictures.take,
 		Theme:   a.chatTheme(),
 		Anytime: []string{"/help", "/session", "/cost", "/copy", "/theme"},
 		Hint: "Ask something. /help shows the commands, Ctrl-C twice leaves.\nEnter sends, Alt-Enter adds a line, " +
 			"Ctrl-O unfolds tool calls, Shift-Tab switches approvals." + notice})
-	beforeOut, beforeErr, color := a.out, a.err, [2]bool{a.outColor, a.errColor}
-	a.out, a.err, a.outColor, a.errColor = newScreen(out), newScreen(errs), false, false
-	a.logs.to(a.err)
+	beforeOut, beforeErr, color, errTTY := a.out, a.err, [2]bool{a.outColor, a.errColor}, a.errTTY
+	a.out, a.err, a.outColor, a.errColor, a.errTTY = newScreen(out), newScreen(errs), false, false, true
+	if errTTY {
+		a.logs.to(a.err)
+	}
 	defer func() {
 		t.lend()
 		a.flush()
-		a.out, a.err, a.outColor, a.errColor = beforeOut, beforeErr, color[0], color[1]
+		a.out, a.err, a.outColor, a.errColor, a.errTTY = beforeOut, beforeErr, color[0], color[1], errTTY
 		a.logs.to(a.err)
 	}()
 	t.take()
@@ -119,6 +125,7 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 	if t.waits != "" {
 		a.tellWaits(context.WithoutCancel(ctx), h, t.waits)
 	}
+	t.tellUnsent()
 	if session := t.session(); session != "" {
 		a.hint("continue with: %s", a.again("chat", "-s", session))
 	}
@@ -178,7 +185,9 @@ type talk struct {
 	q      *asking
 	run    string // the run in progress, or ""
 	waits  string // the run that waits after the person has left
-	last   string // the last answer
+	asked  stoppable
+	unsent []string // messages that a run did not take after the person had left
+	last   string   // the last answer
 	totals totals
 	asks   map[string]host.Approval
 	forms  map[string][]tui.Input // of the asks, by id

@@ -15,6 +15,7 @@ import (
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/pty"
+	"github.com/tenonhq/tenon/model"
 )
 
 // screenChat is a conversation on the screen of a pseudo-terminal.
@@ -47,6 +48,12 @@ func (c *screenChat) copyTo(w io.Writer) { c.also.to.Store(&w) }
 // openChat opens a host with a scripted model, and starts chat on a terminal.
 func openChat(t *testing.T, columns, rows int, steps string) *screenChat {
 	t.Helper()
+	return openChatOf(t, columns, rows, steps, nil)
+}
+
+// openChatOf does the same with models of the configuration, whose scripts are in the file. The model mine answers.
+func openChatOf(t *testing.T, columns, rows int, steps string, models map[string]model.Config) *screenChat {
+	t.Helper()
 	t.Setenv("TERM", "xterm-256color")
 	c := &screenChat{t: t, tools: &writer{}, status: make(chan error, 1), screen: pty.NewTerminal(columns, rows),
 		state: t.TempDir()}
@@ -59,8 +66,15 @@ func openChat(t *testing.T, columns, rows int, steps string) *screenChat {
 	if err := os.WriteFile(file, []byte(steps), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.host, err = host.Open(t.Context(), host.Config{Home: dir, Model: "script:" + file,
-		Toolsets: map[string]tenon.Toolset{"disk": c.tools}})
+	hc := host.Config{Home: dir, Model: "script:" + file, Toolsets: map[string]tenon.Toolset{"disk": c.tools}}
+	if models != nil {
+		hc.Model, hc.Config = "mine", &config.Config{Models: map[string]model.Config{}}
+		for name, m := range models {
+			m.Provider, m.Path = "script", file
+			hc.Config.Models[name] = m
+		}
+	}
+	c.host, err = host.Open(t.Context(), hc)
 	if err != nil {
 		t.Fatal(err)
 	}

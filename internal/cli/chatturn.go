@@ -33,12 +33,17 @@ type totals struct {
 // turn asks one question and follows its run to the end. When ctx ends, the run is stopped. If own is set, the person
 // typed the question, and the files and resources that it names are attached.
 func (t *talk) turn(ctx context.Context, q host.Question, own bool) error {
+	asked := stoppable{text: q.Text, files: slices.Clone(q.Files), own: own}
 	if own {
 		if err := t.attach(ctx, &q); err != nil {
 			return err
 		}
 	}
 	run, err := t.start(ctx, q)
+	asked.run = run.ID
+	t.mu.Lock()
+	t.asked = asked
+	t.mu.Unlock()
 	if run.Session != "" {
 		if _, serr := t.h.Sessions().Get(context.WithoutCancel(ctx), run.Session); serr == nil {
 			t.mu.Lock()
@@ -85,7 +90,7 @@ func (t *talk) attach(ctx context.Context, q *host.Question) error {
 
 // drive follows a run until it ends.
 func (t *talk) drive(ctx context.Context, run tenon.Run, f *feed) error {
-	work, told, _, end := cancelling(ctx, t.h.Runs(), run.ID, t.note)
+	work, told, _, end := cancelling(ctx, t.cancel, run.ID, t.note)
 	defer end()
 	defer f.flush()
 	for {
@@ -265,6 +270,7 @@ func (t *talk) ended(ctx context.Context, run tenon.Run) error {
 	switch err := runError(report); {
 	case err != nil && report.State == tenon.RunCancelled:
 		t.note("stopped; it is shown by: %s", t.a.again("runs show", run.ID))
+		t.note("/retry asks it again")
 	case err != nil:
 		t.note("tenon: %s", safeText(err.Error()))
 		if report.State == tenon.RunFailed {

@@ -23,7 +23,7 @@ const screenHelp = chatHelp + `
 /resume ID      continue another conversation
 /new            begin a new conversation
 /allowed        the tools that are allowed for later calls, to withdraw one
-/retry          resume the last question if it failed
+/retry          resume the last question if it failed, or ask it again if it was stopped
 /fork           continue in a copy of this conversation
 /undo           continue in a copy that ends before the last question
 /cost           the tokens and the cost so far
@@ -48,7 +48,7 @@ func (t *talk) word(ctx context.Context, text string) error {
 	rest = strings.TrimSpace(rest)
 	switch name {
 	case "/help":
-		t.note(screenHelp)
+		t.p.Send(tui.Page{Text: screenHelp})
 	case "/session":
 		if id := t.session(); id != "" {
 			t.note("%s", id)
@@ -88,7 +88,7 @@ func (t *talk) word(ctx context.Context, text string) error {
 		return t.switchTheme(rest)
 	default:
 		if !slices.Contains(chatWords, text) {
-			t.note("there is no %s%s", safeLine(text), didYouMean(name, slices.Concat(chatWords, screenWords)))
+			t.note("%s", noWord(text, slices.Concat(chatWords, screenWords)))
 			return nil
 		}
 		return t.a.chatWord(ctx, t.h, t.q, text)

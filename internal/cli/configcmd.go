@@ -39,6 +39,10 @@ func newConfigValidate(a *app) *cobra.Command {
 			for _, w := range cfg.Warnings {
 				a.note("%s", w.Error())
 			}
+			if cfg.IsEmpty() {
+				a.note("warning: %s has no servers, models or agents; tenon init in an empty folder writes a first "+
+					"configuration", cfg.File)
+			}
 			if a.trust { // every command accepts --trust
 				if err := a.requireTrust(cmd.Context(), cfg); err != nil {
 					return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,15 @@ const demoQuestion = "What is the weather in London?"
 
 // demoQuestions are the questions that the built-in script answers.
 var demoQuestions = []string{demoQuestion, "And in Paris?", "Count one up."}
+
+// knownToDemo reports whether the built-in script answers a question. Case, the short form of "is" and the form of an
+// apostrophe do not count.
+func knownToDemo(question string) bool {
+	question = strings.ReplaceAll(strings.TrimSpace(question), "\u2019", "'")
+	return slices.ContainsFunc(demoQuestions, func(q string) bool {
+		return strings.EqualFold(question, q) || strings.EqualFold(question, strings.Replace(q, " is ", "'s ", 1))
+	})
+}
 
 func newDemo(a *app) *cobra.Command {
 	var model string

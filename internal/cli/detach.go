@@ -60,6 +60,11 @@ func (a *app) detach(ctx context.Context, q *asking, data *dataFiles, key, text 
 		}
 	}
 	got, err := client.Start(ctx, r, key)
+	if r.Model == "" && a.remote == "" && noModel(err) && knownToDemo(text) {
+		a.note("%s", scriptAnswers) // as without --detach; the process that serves knows whether it has a model
+		r.Model = host.DemoModel
+		got, err = client.Start(ctx, r, key)
+	}
 	if err != nil {
 		return err
 	}
@@ -69,6 +74,11 @@ func (a *app) detach(ctx context.Context, q *asking, data *dataFiles, key, text 
 		return a.printJSON(started{got.Run.ID, got.Run.Session, got.Run.State})
 	}
 	return a.printText(got.Run.ID)
+}
+
+// noModel reports whether a question was refused because its process has no model.
+func noModel(err error) bool {
+	return tenon.ErrorCode(err) == tenon.CodeInvalid && strings.Contains(err.Error(), host.NoModel+":")
 }
 
 // client returns a client of the server that --remote names. Without --remote, it is the process that serves the

@@ -286,11 +286,11 @@ func (d *doctor) store(ctx context.Context, h *host.Host) {
 		return
 	}
 	if h.Service().Info().Config.HasPostgres() {
-		if err := h.Service().Storage().State().Probe(ctx); err != nil {
-			d.add(c.failed(err, "")) // the error says what to do
-			return
-		}
 		c.Name = "PostgreSQL"
+	}
+	if err := h.Service().Storage().State().Probe(ctx); err != nil { // what a new run needs, as /readyz checks it
+		d.add(c.failed(err, "")) // the error says what to do
+		return
 	}
 	c.Text = "can be read and written"
 	if len(sessions) == 0 {

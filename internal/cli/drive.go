@@ -14,11 +14,14 @@ import (
 	"github.com/tenonhq/tenon/workflow"
 )
 
+// cancels asks a run to end, as [host.Runs] does.
+type cancels func(ctx context.Context, run, reason string) error
+
 // cancelling returns the context work for following a run. When ctx ends, work stays open, so that the caller sees how
 // the run ends: the run is cancelled, and then told is closed. If a signal ends the process, or if the person leaves a
 // run that waits, the run is not cancelled, and work ends. leave ends work. end also ends work, but first waits until a
 // cancellation under way was sent.
-func cancelling(ctx context.Context, runs host.Runs, run string, note func(string, ...any)) (
+func cancelling(ctx context.Context, cancel cancels, run string, note func(string, ...any)) (
 	work context.Context, told <-chan struct{}, leave, end func()) {
 	work, leave = context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -28,7 +31,7 @@ func cancelling(ctx context.Context, runs host.Runs, run string, note func(strin
 			leave()
 			return
 		}
-		if err := runs.Cancel(work, run, "interrupted at the terminal"); err != nil {
+		if err := cancel(work, run, "interrupted at the terminal"); err != nil {
 			note("tenon: the run cannot be cancelled: %s", err)
 		}
 	})
@@ -44,7 +47,7 @@ func cancelling(ctx context.Context, runs host.Runs, run string, note func(strin
 // cancels the run, unless a signal ends the process. Events up to after were shown before. The error is the error of
 // the run.
 func (a *app) drive(ctx context.Context, h desk, run tenon.Run, after uint64, yes bool) error {
-	work, told, leave, end := cancelling(ctx, h.Runs(), run.ID, a.note)
+	work, told, leave, end := cancelling(ctx, h.Runs().Cancel, run.ID, a.note)
 	defer end()
 	if here, ok := h.(*host.Host); ok && after > 0 { // another process may own the run, and die
 		rescued := make(chan struct{})

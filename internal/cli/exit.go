@@ -68,6 +68,7 @@ var exitMeanings = []struct {
 	{exitWaiting, "the run waits for a decision: tenon approvals list shows it"},
 	{exitSignalled + int(syscall.SIGHUP), "ended by SIGHUP; tenon runs resume continues the run"},
 	{exitInterrupted, "interrupted by Ctrl-C; the run was cancelled"},
+	{exitSignalled + int(syscall.SIGPIPE), "the reader of stdout has closed its pipe"},
 	{exitSignalled + int(syscall.SIGTERM), "ended by SIGTERM; tenon runs resume continues the run"},
 }
 
@@ -102,6 +103,9 @@ func exitStatus(err error) int {
 	}
 	if s := (signalled{}); errors.As(err, &s) {
 		return s.status()
+	}
+	if u := (unread{}); errors.As(err, &u) {
+		return exitSignalled + int(syscall.SIGPIPE) // as of a process that does not ignore the signal
 	}
 	code := errorCode(err)
 	for _, e := range exits {

@@ -24,7 +24,7 @@ func newApprovalsGrants(a *app) *cobra.Command {
 		Example: "  tenon approvals grants\n  tenon approvals grants -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			h, err := a.desk(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{lists: true})
 			if err != nil {
 				return err
 			}

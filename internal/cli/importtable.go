@@ -49,8 +49,8 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 			return src, nil, err
 		}
 	}
-	m := &madeOfTable{from: r, there: there, remotes: map[string][]string{}, Servers: map[string]map[string]any{},
-		Tools:   map[string]map[string]any{},
+	m := &madeOfTable{from: r, there: there, remotes: map[string]map[string]string{},
+		Servers: map[string]map[string]any{}, Tools: map[string]map[string]any{},
 		Secrets: map[string]map[string]string{}, known: map[string]string{}, write: write}
 	var rows []table.ToolRow
 	notes := rowNotes{app: a, table: file}
@@ -112,7 +112,7 @@ type madeOfTable struct {
 	there   *config.Config // receives the entries
 	shared  map[string]bool
 	names   catalog.ToolNames
-	remotes map[string][]string          // server → its tools that the table has
+	remotes map[string]map[string]string // server → its tools that the table has → their names
 	Servers map[string]map[string]any    `json:"servers,omitempty"`
 	Tools   map[string]map[string]any    `json:"tools,omitempty"`
 	Secrets map[string]map[string]string `json:"secrets,omitempty"`
@@ -196,10 +196,17 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 	case server == "":
 		server = m.server(t, address)
 	}
-	if slices.Contains(m.remotes[server], t.Remote) {
-		return "tool '" + t.Remote + "' of that server was already imported", nil
+	if as, again := m.remotes[server][t.Remote]; again {
+		left = "tool '" + t.Remote + "' of that server was already imported"
+		if as != t.Name {
+			left += " as '" + as + "', and a tool has one name; this row names it '" + t.Name + "'"
+		}
+		return left, nil
 	}
-	m.remotes[server] = append(m.remotes[server], t.Remote)
+	if m.remotes[server] == nil {
+		m.remotes[server] = map[string]string{}
+	}
+	m.remotes[server][t.Remote] = t.Name
 	tool := map[string]any{"server": server, "description": t.Description, "schema": json.RawMessage(schema)}
 	name := m.names.Make(t.Name)
 	if name != t.Remote {

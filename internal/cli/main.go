@@ -21,6 +21,7 @@ import (
 	_ "time/tzdata" // time zones of schedules, for images without the files of the system
 
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/deepstack"
 	"github.com/tenonhq/tenon/internal/garbage"
 )
 
@@ -32,12 +33,18 @@ type Program struct {
 
 // Main runs the command line of this process, os.Args, with its standard streams. It returns the exit status.
 func Main(p Program) int {
+	beQuick()
+	a := newApp(stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	a.program = p
+	return a.main(context.Background(), os.Args[1:])
+}
+
+// beQuick prepares the process for a command that ends soon.
+func beQuick() {
+	deepstack.Main()
 	// Every verb but serve and worker ends soon and needs little garbage collection. This is decided before the
 	// arguments are parsed. Another argument with such a name only costs a little time.
 	if !slices.Contains(os.Args, "serve") && !slices.Contains(os.Args, "worker") {
 		garbage.Late(os.LookupEnv)
 	}
-	a := newApp(stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
-	a.program = p
-	return a.main(context.Background(), os.Args[1:])
 }

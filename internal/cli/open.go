@@ -37,6 +37,7 @@ type opening struct {
 	models  bool           // the verb asks models
 	static  bool           // starts nothing, whether or not the project is trusted
 	looks   bool           // only reads the configuration, so that the project need not be trusted
+	lists   bool           // only shows what the store has; see listable
 	asks    string         // the question; if it is set and no model is configured, a model is detected
 	talks   bool           // a person at a terminal will ask more questions
 	agent   string
@@ -182,6 +183,9 @@ func (a *app) slow(s servers.Starting) {
 	}
 }
 
+// scriptAnswers is the note of a command whose question the built-in script answers.
+const scriptAnswers = "no model is configured and none was found: a built-in script answers"
+
 // findModel detects a model if the configuration names none. If it finds none, the built-in script answers the demo's
 // questions, so that the file of tenon init works without changes. In a conversation at a terminal the script answers
 // all questions. For any other question findModel returns "", which leads to an error with instructions.
@@ -193,17 +197,14 @@ func (a *app) findModel(ctx context.Context, cfg *config.Config, o opening) stri
 		a.hint("model %s", found)
 		return found
 	}
-	const script = "no model is configured and none was found: a built-in script answers"
 	switch {
 	case o.talks:
-		a.scripted = fmt.Sprintf("%s %q, %q and %q", script, demoQuestions[0], demoQuestions[1], demoQuestions[2])
+		q := demoQuestions
+		a.scripted = fmt.Sprintf("%s %q, %q and %q", scriptAnswers, q[0], q[1], q[2])
 		a.note("%s", a.scripted)
 		return host.DemoModel
-	case slices.ContainsFunc(demoQuestions, func(q string) bool {
-		return strings.EqualFold(strings.TrimSpace(o.asks),
-			q)
-	}):
-		a.note("%s", script)
+	case knownToDemo(o.asks):
+		a.note("%s", scriptAnswers)
 		return host.DemoModel
 	}
 	return ""

@@ -27,23 +27,11 @@ type promptedTool struct {
 // printPrompt prints the first request that a question would send to the model.
 func (a *app) printPrompt(ctx context.Context, q *asking, f *conversationFiles, data *dataFiles,
 	text string) (err error) {
-	question := q.question(text)
-	var done func()
-	if question.DataFiles, done, err = data.open(a); err != nil {
+	h, question, done, err := a.ready(ctx, q, f, data, text)
+	if err != nil {
 		return err
 	}
 	defer done()
-	if question.History, err = f.read(ctx); err != nil {
-		return err
-	}
-	o, err := a.asked(ctx, q, text)
-	if err != nil {
-		return err
-	}
-	h, err := a.open(ctx, o)
-	if err != nil {
-		return err
-	}
 	defer closing(h, &err)
 	req, problems, err := h.Models().Prompt(ctx, question)
 	a.problems(problems)

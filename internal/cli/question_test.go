@@ -37,7 +37,7 @@ func TestQuestionAtTheTerminal(t *testing.T) {
 		params, typed, want string
 		shown               []string
 	}{
-		"a form":   {form, "a\nA\nAnn\n200\n30\n\ntea, 2\n\n", `{"action":"accept","content":{"name":"Ann","age":30,"colour":"g","likes":["tea","coffee"]}}`, []string{"at least 2 characters", "at most 150", "2  Green (g)", `Who\u001b[2J?`, `server "crm" asks for a secret: it gets what you type`, "  | Who", "  | name"}},
+		"a form":   {form, "a\nA\nAnn\n200\n30\n\ntea, 2\n\n", `{"action":"accept","content":{"name":"Ann","age":30,"colour":"g","likes":["tea","coffee"]}}`, []string{"at least 2 characters", "at most 150", "2  Green (g)", `Who\u{1b}[2J?`, `server "crm" asks for a secret: it gets what you type`, "  | Who", "  | name"}},
 		"declined": {form, "d\n", `{"action":"decline"}`, []string{"the server asks for input"}},
 		"a page":   {page, "what\ny\n", `{"action":"accept"}`, []string{`https://l\u043egin.example/a?b=c`, `leads to   l\u043egin.example`, "tenon opens nothing"}},
 		"no page":  {page, "n\n", `{"action":"decline"}`, nil},

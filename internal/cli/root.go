@@ -111,7 +111,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	args = countedRefs(root, args)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
 		err = unwritten(out.err)
 	}
 	a.collected()
@@ -126,6 +126,9 @@ func (a *app) main(ctx context.Context, args []string) int {
 func (a *app) fail(err error, args []string) int {
 	status := exitStatus(err)
 	if r := (reported{}); err == nil || errors.As(err, &r) {
+		return status
+	}
+	if u := (unread{}); errors.As(err, &u) {
 		return status
 	}
 	if a.isJSON() || wantsJSON(args) {

@@ -232,27 +232,38 @@ func (q *asking) read() (err error) {
 	return err
 }
 
+// ready opens the host for a question, and reads the question's files. done closes the files, after the host is closed.
+func (a *app) ready(ctx context.Context, q *asking, f *conversationFiles, data *dataFiles, text string) (h *host.Host,
+	question host.Question, done func(), err error) {
+	question = q.question(text)
+	if question.DataFiles, done, err = data.open(a); err != nil {
+		return nil, question, nil, err
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	if question.History, err = f.read(ctx); err != nil {
+		return nil, question, done, err
+	}
+	o, err := a.asked(ctx, q, text)
+	if err != nil {
+		return nil, question, done, err
+	}
+	h, err = a.open(ctx, o)
+	return h, question, done, err
+}
+
 func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, data *dataFiles, text string) (err error) {
 	if a.remote != "" {
 		return a.runFar(ctx, q, data, text)
 	}
-	question := q.question(text)
-	var done func()
-	if question.DataFiles, done, err = data.open(a); err != nil {
+	h, question, done, err := a.ready(ctx, q, f, data, text)
+	if err != nil {
 		return err
 	}
 	defer done()
-	if question.History, err = f.read(ctx); err != nil {
-		return err
-	}
-	o, err := a.asked(ctx, q, text)
-	if err != nil {
-		return err
-	}
-	h, err := a.open(ctx, o)
-	if err != nil {
-		return err
-	}
 	defer closing(h, &err)
 	if h.Service().Info().Config.File == "" && !q.noTools && q.table == nil {
 		a.hint("there is no tenon.yaml here, so there are no tools; tenon init writes one")

@@ -40,7 +40,7 @@ func newRunsList(a *app) *cobra.Command {
 			if f.Limit < 0 {
 				return usage(cmd, "--limit must not be negative")
 			}
-			h, err := a.desk(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{lists: true})
 			if err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ func newRunsEvents(a *app) *cobra.Command {
 		Example: "  tenon runs events -o jsonl\n  tenon runs events -f run_06d8k2w5",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRun(cmd.Context(), opening{}, args, func(h desk, run tenon.Run) error {
+			return a.withRun(cmd.Context(), opening{lists: true}, args, func(h desk, run tenon.Run) error {
 				if !follow {
 					events, err := h.Runs().Open(run.ID).Journal(cmd.Context(), after, 0)
 					if err != nil {

@@ -27,7 +27,7 @@ func newRunsShow(a *app) *cobra.Command {
 			"picture.png",
 		Args: args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withRun(cmd.Context(), opening{}, args, func(h desk, run tenon.Run) error {
+			return a.withRun(cmd.Context(), opening{lists: true}, args, func(h desk, run tenon.Run) error {
 				if artifact != "" {
 					data, _, err := h.Runs().Open(run.ID).Artifact(cmd.Context(), artifact)
 					if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,8 +171,8 @@ func (e *serverEntry) entry(cmd *cobra.Command, args []string) (config.Entry, er
 		return nil, usage(cmd, "'%s' is not a URL: it must begin with https:// or http://, or with wss:// or ws://",
 			target[0])
 	case dash < 0 && !remote && isAddress(target[0]):
-		return nil, usage(cmd, "'%s' is not a URL: it must begin with https:// or http://; a command follows --",
-			target[0])
+		return nil, usage(cmd, "'%s' is not a URL: it must begin with https:// or http:// (--url %s); a command "+
+			"follows --", target[0], shellWord("https://"+target[0]))
 	case !remote && strings.HasPrefix(target[0], "-"):
 		return nil, usage(cmd, "'%s' is not a command: after -- the command comes first, then its flags", target[0])
 	}
@@ -229,8 +230,8 @@ func isWrongURL(word string) bool {
 // urlSchemes are the schemes of servers' URLs.
 var urlSchemes = []string{"https", "http", "wss", "ws"}
 
-// isAddress reports whether a word is a URL without its scheme, such as example.com/mcp or localhost:8000, and not the
-// name of a file.
+// isAddress reports whether a word is a URL without its scheme, such as example.com/mcp, example.com or localhost:8000,
+// and not the name of a file or of a program.
 func isAddress(word string) bool {
 	host, path, _ := strings.Cut(word, "/")
 	name, port, hasPort := strings.Cut(host, ":")
@@ -238,14 +239,35 @@ func isAddress(word string) bool {
 	switch {
 	case name == "" || strings.Trim(name, ".") == "" || strings.ContainsAny(word, ` \`):
 		return false
-	case hasPort && err != nil, !hasPort && path == "":
+	case hasPort && err != nil:
 		return false
+	case !hasPort && path == "":
+		return isHost(name)
 	case !hasPort && name != "localhost" && !strings.Contains(strings.Trim(name, "."), "."):
 		return false
 	}
 	_, err = os.Stat(word)
 	return err != nil
 }
+
+// isHost reports whether a word is the name or the address of a host, and not of a file or of a program.
+func isHost(word string) bool {
+	end := strings.ToLower(word[strings.LastIndexByte(word, '.')+1:])
+	isName := len(end) >= 2 && len(end) < len(word) && !slices.Contains(programEnds, end) &&
+		!strings.ContainsFunc(end, func(r rune) bool { return r < 'a' || r > 'z' })
+	if word != "localhost" && net.ParseIP(word) == nil && !isName {
+		return false
+	}
+	if _, err := os.Stat(word); err == nil {
+		return false
+	}
+	_, err := exec.LookPath(word)
+	return err != nil
+}
+
+// programEnds are ends of the names of programs that are not there, or not there yet.
+var programEnds = []string{"bash", "bat", "bin", "cjs", "cmd", "exe", "jar", "js", "lua", "mjs", "php", "phar",
+	"pl", "ps", "py", "pyz", "rb", "sh", "ts", "zsh"}
 
 func (e *serverEntry) remote(cmd *cobra.Command, url string, entry *config.Entry) error {
 	for _, name := range []string{"env", "env-file", "cwd"} {

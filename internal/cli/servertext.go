@@ -73,10 +73,10 @@ func serverLines(text string) (lines []string, whole bool) {
 	return lines, whole
 }
 
-// plainRuns is judged without the quotes. It is for text that a person only reads, and does not approve byte by byte.
+// plainRuns is judged without the outer quotes, and with the escapes of texts that are not JSON. It is for text that a
+// person only reads, and does not approve byte by byte.
 func plainRuns(s string, limit int) (shown string, whole bool) {
-	shown, whole = judged(strings.TrimRight(s, " \t\r"), limit)
-	shown = strings.ReplaceAll(strings.ReplaceAll(shown, `\"`, `"`), `\\`, `\`)
+	shown, whole = inRuns(strings.TrimRight(s, " \t\r"), limit, plainRune)
 	return strings.TrimSuffix(strings.TrimPrefix(shown, `"`), `"`), whole
 }
 

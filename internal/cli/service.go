@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -243,4 +244,13 @@ func (a *app) configured(ctx context.Context, m service.Manager, s *service.Spec
 		return err
 	}
 	return m.Check(s)
+}
+
+// noSession returns what to do if systemd cannot be reached because the user has no session, or "".
+func noSession(words []string, said string) string {
+	if !slices.Contains(words, "--user") || !strings.Contains(said, "onnect to") || !strings.Contains(said, "bus") {
+		return ""
+	}
+	return "; a service of a user needs a login session of systemd, which su, sudo and containers do not begin: " +
+		"log in at the machine or over ssh, or install the service of the machine as root with --system"
 }

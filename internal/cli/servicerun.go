@@ -372,8 +372,9 @@ func (a *app) managed(ctx context.Context, words []string) (string, error) {
 	case ctx.Err() != nil:
 		return "", tenon.Errorf(tenon.CodeTimeout, "%s did not end within %s", line, manageTime)
 	case errors.As(err, &exit):
-		return out.String(), tenon.Errorf(tenon.CodeUnreachable, "%s failed: %w: %s", line, err,
-			strings.TrimSpace(failure.String()))
+		said := strings.TrimSpace(failure.String())
+		return out.String(), tenon.Errorf(tenon.CodeUnreachable, "%s failed: %w: %s%s", line, err, said,
+			noSession(words, said))
 	}
 	return "", tenon.Errorf(tenon.CodeUnreachable, "%s cannot be started: %w; tenon service install --dry-run prints "+
 		"the file for another service manager", words[0], err)

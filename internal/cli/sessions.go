@@ -37,7 +37,7 @@ func newSessionsList(a *app) *cobra.Command {
 			if limit < 0 {
 				return usage(cmd, "--limit must not be negative")
 			}
-			h, err := a.desk(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{lists: true})
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func newSessionsShow(a *app) *cobra.Command {
 		Example: "  tenon sessions show\n  tenon sessions show -1 --tools -o json\n  tenon sessions show -1 --context",
 		Args:    args(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			h, err := a.desk(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{lists: true})
 			if err != nil {
 				return err
 			}

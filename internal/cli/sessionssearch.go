@@ -26,7 +26,7 @@ func newSessionsSearch(a *app) *cobra.Command {
 			if q.Limit < 1 {
 				return usage(cmd, "--limit must be at least 1")
 			}
-			h, err := a.desk(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{lists: true})
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func newStatsBy(a *app, by, short, what string) *cobra.Command {
 			if q.Since, err = config.ParseSince(since, time.Now()); err != nil {
 				return usage(cmd, "--since: %s", err)
 			}
-			h, err := a.desk(cmd.Context(), opening{})
+			h, err := a.desk(cmd.Context(), opening{lists: true})
 			if err != nil {
 				return err
 			}

@@ -108,7 +108,7 @@ func reportText(r *host.StoreReport) string {
 		line("%s of an older release have no checksum yet; tenon serve computes them.", plural(int(r.Unsummed), "row"))
 	}
 	if r.Ledger > 0 {
-		line("%s of the ledger were read.", plural(int(r.Ledger), "row"))
+		line("The ledger was read: %s.", plural(int(r.Ledger), "row"))
 	}
 	if r.LedgerUnsummed > 0 {
 		line("%s of the ledger, from an older tenon, have no checksum yet; the next run computes them.",

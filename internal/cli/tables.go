@@ -321,6 +321,9 @@ func newTablesCheck(a *app) *cobra.Command {
 					if a.isJSON() {
 						return nil
 					}
+					if err := a.noteSecrets(cmd.Context(), args[0]); err != nil {
+						return err
+					}
 					return a.printText("ok")
 				}
 				for _, f := range flaws {

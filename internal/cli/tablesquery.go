@@ -27,9 +27,10 @@ func newTablesQuery(a *app) *cobra.Command {
 		Long: "Runs one SELECT in SQLite's SQL over the given tables, and prints the rows as tables show does, or\n" +
 			"writes them as a table with --out. Without NAME= a table has the name of its file. The query reads\n" +
 			"only these tables, and only the columns that it names.\n\n" +
-			"Integers are exact. Decimals calculate as floats and are returned exactly. Dates and times are\n" +
-			"texts in UTC, in the format of SQLite's functions. Booleans are 0 and 1; lists, structs and tools\n" +
-			"are JSON; NaN is null. A column that is not computed keeps its type. Row ids are the column\n" +
+			"Integers are exact, and an overflow is an error; in a query with floats SQL calculates with a float\n" +
+			"instead, which is rounded. Decimals calculate as floats and are returned exactly. Dates and times\n" +
+			"are texts in UTC, in the format of SQLite's functions. Booleans are 0 and 1; lists, structs and\n" +
+			"tools are JSON; NaN is null. A column that is not computed keeps its type. Row ids are the column\n" +
 			"\"<RowID>\", if a query names it.\n\n" +
 			"--param KEY=TEXT gives the value of :KEY as a text, and KEY:=JSON gives any other value.\n\n" +
 			tablesHelp,

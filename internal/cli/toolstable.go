@@ -89,6 +89,41 @@ func (a *app) listTable(ctx context.Context, path, column string) error {
 	})
 }
 
+// noteSecrets prints the rows of a valid table whose tools send a secret, and the address that gets it. It reads the
+// table again, so that a table from stdin has no such notes.
+func (a *app) noteSecrets(ctx context.Context, path string) error {
+	if path == "-" {
+		return nil
+	}
+	return a.readTable(ctx, path, true, func(_ *config.Config, r *table.Reader) error {
+		c, err := r.Column("")
+		if err != nil {
+			return nil // a table without tools
+		}
+		rows, kinds := map[string]int{}, []string{}
+		for row, err := range r.Tools(ctx, c) {
+			switch {
+			case err != nil:
+				return err
+			case row.Tool == nil || row.Tool.Credential == "":
+				continue
+			}
+			to := row.Tool.Server + " gets the secret " + row.Tool.Credential
+			if rows[to]++; rows[to] == 1 {
+				kinds = append(kinds, to)
+			}
+		}
+		for i, to := range kinds {
+			if i == maxRowNotes {
+				a.note("%s: %s more", r.Name(), strconv.Itoa(len(kinds)-i))
+				break
+			}
+			a.note("%s: %s (%s)", r.Name(), safeLine(to), plural(rows[to], "row"))
+		}
+		return nil
+	})
+}
+
 // withCredential returns an address with the name of the secret that it would get.
 func withCredential(address, credential string) string {
 	if credential == "" {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -100,11 +101,38 @@ func (a *app) judgeTrust(ctx context.Context, cfg *config.Config) (verdict, erro
 // gate decides whether a command may use a host. If the project is not trusted, a command that only reads gets a host
 // that starts nothing, sends nothing and opens no store.
 func (a *app) gate(ctx context.Context, cfg *config.Config, o opening) (untrusted bool, err error) {
+	if o.lists && !a.trust { // --trust agrees to the change
+		v, err := a.judgeTrust(ctx, cfg)
+		if err == nil && !v.Trusted() && v.listable() {
+			a.hint("%s has changed since you trusted it, and is not used before you agree again: tenon trust", v.File)
+			return false, nil
+		}
+	}
 	if !o.looks {
 		return false, a.requireTrust(ctx, cfg)
 	}
 	v, err := a.judgeTrust(ctx, cfg)
 	return o.static || err != nil || !v.Trusted(), nil // the project is only read
+}
+
+// startedFiles are the parts of a configuration whose files matter only when something is started or asked: scripts of
+// servers, models, workflows, texts of agents, tables of tools. The programs of secrets are not among them, because a
+// store may need a secret.
+var startedFiles = []string{"servers.", "models.", "tools.", "agents.", "tool_tables"}
+
+// listable reports whether a verb that only shows what the store has may open it, although the project has changed
+// since the person trusted it: the configuration is the same, and only files differ that the verb does not use.
+func (v verdict) listable() bool {
+	if v.Record == nil || len(v.Diff.Added) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Concat(v.Diff.New, v.Diff.Changed, v.Diff.Gone), func(name string) bool {
+		f, ok := v.Project.Files[name]
+		if !ok {
+			f = v.Record.Files[name]
+		}
+		return !slices.ContainsFunc(startedFiles, func(part string) bool { return strings.HasPrefix(f.Why, part) })
+	})
 }
 
 // requireTrust is called before anything starts a program, sends data, listens, or opens a store. It asks the person if

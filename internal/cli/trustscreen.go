@@ -42,7 +42,7 @@ func shownLine(s string) string {
 		case r == ' ' && count > spaceRun:
 			fmt.Fprintf(&b, `\x20{%d}`, count)
 		case unicode.IsMark(r) && count > markRun:
-			fmt.Fprintf(&b, `\u%04x{%d}`, r, count)
+			fmt.Fprintf(&b, `\u{%x}{%d}`, r, count)
 		default:
 			b.WriteString(s[:count*n])
 		}

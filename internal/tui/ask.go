@@ -32,7 +32,8 @@ func (m *model) ask(list []Ask) tea.Cmd {
 			m.note = "the question has ended: it was decided elsewhere, or its call is over"
 		}
 	}
-	m.asked, m.shownAt, m.deciding, m.lasting = first, m.c.Now(), false, ""
+	m.asked, m.shownAt, m.deciding = first, m.c.Now(), false
+	m.unchoose()
 	m.step, m.contents, m.kept = 0, nil, nil
 	if first != "" {
 		m.settle()
@@ -53,6 +54,11 @@ func (m *model) request() *Request {
 
 // askKey handles a key while a question is pending and the input is empty. It reports whether the key was used.
 func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
+	if m.choice != "" {
+		if cmd, ok := m.alone(name, text); ok || text != "" {
+			return cmd, ok
+		}
+	}
 	if m.scrollAsk(name) {
 		return nil, true
 	}
@@ -80,28 +86,32 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 		return nil, true
 	}
 	m.note = ""
-	if q != nil {
-		return m.requestKey(word, *q), true
-	}
-	switch word {
-	case "y":
-		return m.decide(Ruling{Allow: true}), true
-	case "s", "a":
-		m.lasting, m.chosenAt = text, now
-	case "i":
+	m.opener, m.chosenAt = "", now
+	switch {
+	case q != nil && word == "a":
+		f := m.kept[m.step]
+		if f == nil {
+			f = newForm(q.Inputs)
+		}
+		m.openForm(f)
+		m.opener = text // "" for Enter, which begins no message
+	case q != nil, word == "y", word == "n" && a.Limit:
+		return m.chooseKey(text), true
+	case word == "s", word == "a":
+		m.lasting = text
+	case word == "i":
 		m.enter(modeIf)
 		m.in.set(a.If)
-	case "e":
+		m.opener = text
+	case word == "e":
 		if len(a.Inputs) > 0 {
 			m.openForm(newForm(a.Inputs))
-			break
+		} else {
+			m.enter(modeEdit)
+			m.in.set(indented(a.JSON))
 		}
-		m.enter(modeEdit)
-		m.in.set(indented(a.JSON))
-	case "n":
-		if a.Limit {
-			return m.decide(Ruling{}), true
-		}
+		m.opener = text
+	case word == "n":
 		m.enter(modeReason)
 		m.in.set("")
 	}
@@ -134,31 +144,6 @@ func (m *model) confirm(name, word string) (tea.Cmd, bool) {
 		m.lasting = ""
 		return m.decide(Ruling{Allow: true, Remember: lastings[chosen].remember}), true
 	}
-}
-
-// requestKey handles a key that answers a request of a server.
-func (m *model) requestKey(word string, q Request) tea.Cmd {
-	switch word {
-	case "a":
-		f := m.kept[m.step]
-		if f == nil {
-			f = newForm(q.Inputs)
-		}
-		m.openForm(f)
-	case "y":
-		if q.Form {
-			return m.accept(json.RawMessage("{}"))
-		}
-		return m.accept(nil)
-	case "d":
-		return m.decide(Ruling{})
-	case "c":
-		return m.decide(Ruling{Cancel: true})
-	case "p":
-		m.note = "the address is in the terminal's clipboard, if the terminal allows this"
-		return tea.SetClipboard(q.Copy)
-	}
-	return nil
 }
 
 // accept keeps the content of an answer and goes to the next request. After the last one, it passes the answer to the

@@ -18,8 +18,11 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	}
 	switch {
 	case name == "ctrl+c":
-		m.lasting = ""
+		m.unchoose()
+		m.switching = false
 		return m.interrupt()
+	case m.switching && m.confirmMode(name, m.lastKey):
+		return nil
 	case m.mode == modeHistory:
 		m.historyKey(name, k.Text)
 		return nil
@@ -33,6 +36,7 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 			return cmd
 		}
 	}
+	m.unopen(k.Text)
 	if m.mode == modeForm {
 		m.note = ""
 		if m.formKey(name) {
@@ -79,7 +83,7 @@ func (m *model) interrupt() tea.Cmd {
 	case m.mode != modeTalk:
 		m.leaveMode()
 	case m.busy && !m.stopped:
-		m.stopped = true
+		m.stopped, m.stoppedIn = true, m.round
 		m.stop()
 		m.note = noteStopping
 	case len(m.in.text) > 0:
@@ -124,14 +128,6 @@ func (m *model) viewKey(name string) (tea.Cmd, bool) {
 		return nil, false
 	}
 	return nil, true
-}
-
-// switchMode switches to the next mode of approval.
-func (m *model) switchMode() {
-	if len(m.c.Mode) > 1 && m.c.SetMode != nil {
-		m.modeAt = (m.modeAt + 1) % len(m.c.Mode)
-		m.c.SetMode(m.c.Mode[m.modeAt])
-	}
 }
 
 // inputKey handles the keys of the input.
@@ -204,8 +200,7 @@ func (m *model) enterKey() tea.Cmd {
 		m.note = "wait for the answer, or stop it with Ctrl-C"
 		return nil
 	}
-	m.steered = append(m.steered, text)
-	return m.do(func() tea.Msg { return steerMsg{text, m.c.Backend.Steer(m.ctx, text)} })
+	return m.steer(text)
 }
 
 // maxHistory bounds the inputs in memory.

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"image/color"
 	"strings"
 	"sync"
@@ -47,6 +46,7 @@ type model struct {
 	stale         bool     // rows must be drawn again
 	top           int      // first row on the screen, unless follow is set
 	follow        bool     // the view stays at the end of the conversation
+	shows         *block   // the next layout moves the view to its first row, if the rows below do not fit
 	unfolded      bool
 
 	in      input
@@ -65,6 +65,11 @@ type model struct {
 	queue   []string
 	steered []string // messages that were sent to the run and not taken yet
 
+	back      []string // messages that a stopped run did not take
+	returned  []string // messages of back that are in the input again
+	round     int      // number of the work
+	stoppedIn int      // the round that the person stopped last; 0 for none
+
 	busy    bool
 	stop    context.CancelFunc // stops the backend's work
 	stopped bool
@@ -82,22 +87,28 @@ type model struct {
 	typedAt  time.Time // the last key or paste that went to the message
 	handled  time.Time // when the last message came
 	lasting  string    // the key of an answer for later calls too, until it is confirmed
-	chosenAt time.Time // when it was pressed
-	deciding bool
-	clipping bool                       // Ctrl-V reads the clipboard
-	sight    sight                      // the part of the question that was seen
-	step     int                        // index of the server's request that is shown
-	contents map[string]json.RawMessage // answers to the requests before it
-	kept     map[int]*form              // forms that the person left with Esc, by request
-	status   Status
-	modeAt   int // index into Config.Mode
+	choice   string    // the key of any other answer, until it was alone for a pause
+	opener   string    // the key that has just opened the input of an answer
+	chosenAt time.Time // when one of these was pressed
+	choices  int       // number of choices so far
+	later    func(time.Duration, tea.Msg) tea.Cmd
+	// switching is set while the next mode of approval must be confirmed.
+	switching bool
+	deciding  bool
+	clipping  bool                       // Ctrl-V reads the clipboard
+	sight     sight                      // the part of the question that was seen
+	step      int                        // index of the server's request that is shown
+	contents  map[string]json.RawMessage // answers to the requests before it
+	kept      map[int]*form              // forms that the person left with Esc, by request
+	status    Status
+	modeAt    int // index into Config.Mode
 }
 
 func newModel(ctx context.Context, c Config) *model {
 	ctx, end := context.WithCancelCause(ctx)
 	return &model{c: c, ctx: ctx, end: end, left: make(chan struct{}), calls: map[string]*block{}, follow: true,
 		focused: true, found: -1, theme: c.Theme, look: newLook(c.Theme, nil), past: len(c.History), stale: true,
-		width: c.Width, height: c.Height, modeAt: c.ModeAt}
+		width: c.Width, height: c.Height, modeAt: c.ModeAt, later: after}
 }
 
 // leave ends the work of the backend. A cause of nil means that its run is stopped.
@@ -112,8 +123,9 @@ func (m *model) leave(cause error) {
 type (
 	idleMsg  struct{}
 	steerMsg struct {
-		text string
-		err  error
+		text  string
+		round int
+		err   error
 	}
 	decidedMsg struct {
 		id  string
@@ -170,13 +182,15 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height, m.stale = msg.Width, msg.Height, true
 		if m.asked != "" {
-			m.shownAt, m.lasting = m.c.Now(), "" // the question moves: a key may be meant for another part of it
+			m.shownAt = m.c.Now() // the question moves: a key may be meant for another part of it
+			m.unchoose()
 		}
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.PasteMsg:
 		m.lastKey = m.c.Now()
-		m.typedAt, m.lasting = m.lastKey, ""
+		m.typedAt, m.switching = m.lastKey, false
+		m.unchoose()
 		if m.mode == modeTalk && m.c.Pasted != nil {
 			msg.Content = m.c.Pasted(msg.Content)
 		}
@@ -210,6 +224,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.busy {
 			m.turn(spinEvery)
 			return m, spin()
+		}
+	case aloneMsg:
+		if int(msg) == m.choices {
+			return m, m.chosen()
 		}
 	case lendMsg:
 		return m, m.lend(func() error {
@@ -263,19 +281,7 @@ func (m *model) result(msg tea.Msg) tea.Cmd {
 	case idleMsg:
 		return m.idle()
 	case steerMsg:
-		if msg.err == nil {
-			break // the message stays in the list until the run reports it
-		}
-		m.steered = without(m.steered, msg.text)
-		switch {
-		case errors.Is(msg.err, ErrLate):
-			m.queue = append(m.queue, msg.text)
-			if !m.busy {
-				return m.next()
-			}
-		default:
-			m.remark("tenon: the message was not sent: " + msg.err.Error())
-		}
+		return m.steerResult(msg)
 	case decidedMsg:
 		m.deciding = false
 		if msg.err == nil && msg.id == m.asked && m.mode.decides() {
@@ -327,6 +333,9 @@ func without(list []string, text string) []string {
 func (m *model) idle() tea.Cmd {
 	long := m.c.Now().Sub(m.began) > 10*time.Second
 	m.settle()
+	if m.stopped { // nothing is sent unasked after a stop
+		m.back, m.queue = append(m.back, m.queue...), nil
+	}
 	m.busy, m.stopped, m.steered, m.asks, m.asked = false, false, nil, nil, ""
 	m.stop()
 	if m.note == noteStopping {
@@ -342,6 +351,7 @@ func (m *model) idle() tea.Cmd {
 	}
 	clear(m.calls)
 	m.stale = true
+	m.giveBack()
 	next := m.next()
 	if long && !m.focused && next == nil {
 		return tea.Raw("\a")
@@ -367,17 +377,6 @@ func (m *model) submit(text string) tea.Cmd {
 		m.remark(text)
 	}
 	return m.begin(func(ctx context.Context) { m.c.Backend.Submit(ctx, text) })
-}
-
-// begin begins work of the backend that the person can stop.
-func (m *model) begin(f func(context.Context)) tea.Cmd {
-	ctx, stop := context.WithCancel(m.ctx)
-	m.stop, m.busy, m.began, m.follow, m.letters = stop, true, m.c.Now(), true, 0
-	work := m.do(func() tea.Msg {
-		f(ctx)
-		return idleMsg{}
-	})
-	return tea.Batch(work, spin())
 }
 
 // maxBlocks bounds the blocks of the conversation in memory. Older blocks are dropped; the journal contains them.
@@ -471,6 +470,10 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 		if b := m.calls[msg.Key]; b != nil && b.call.State == CallRunning {
 			b.call.Note, b.fresh, m.stale = msg.Note, false, true
 		}
+	case Page:
+		m.settle()
+		m.push(blockNote, msg.Text)
+		m.shows = m.blocks[len(m.blocks)-1]
 	case Note:
 		if b := m.current; b != nil && b.kind == blockAnswer && strings.TrimSpace(msg.Text) != "" {
 			m.push(blockNote, msg.Text) // the answer that is arriving continues above the note
@@ -480,6 +483,8 @@ func (m *model) report(msg tea.Msg) tea.Cmd {
 	case Steered: // the answer that is arriving continues above the message
 		m.steered = without(m.steered, msg.Text)
 		m.push(blockPerson, msg.Text)
+	case Withdrawn:
+		m.withdrawn(msg.Text)
 	case Asks:
 		return m.ask(msg.List)
 	case Choices:

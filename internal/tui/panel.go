@@ -168,6 +168,9 @@ func (m *model) tightKeys(width int) string {
 	if m.deciding {
 		return "…"
 	}
+	if m.choice != "" {
+		return shorten(choiceWords, width)
+	}
 	if m.lasting != "" {
 		return shorten(lastings[strings.ToLower(m.lasting)].words, width)
 	}
@@ -266,6 +269,8 @@ func (m *model) keyLines(width int, bar string, tight bool) []string {
 		keys = "Enter sends these arguments, Alt-Enter adds a line, Esc goes back"
 	case m.mode == modeIf:
 		keys = "Enter allows calls that fulfil this always, Esc goes back"
+	case m.choice != "":
+		keys = choiceWords
 	case m.lasting != "":
 		keys = lastings[strings.ToLower(m.lasting)].words + "; another key goes back"
 	case len(m.in.text) > 0:

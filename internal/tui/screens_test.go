@@ -326,7 +326,7 @@ var screens = []struct {
 		b.key("tab", "tab", "tab", "tab", "enter", "enter")
 	}},
 	{item: "3", name: "server_page", do: func(b *bench) { b.waits(pageAsk()) }},
-	{item: "3", name: "server_page_copied", do: func(b *bench) { b.waits(pageAsk()); b.key("p") }},
+	{item: "3", name: "server_page_copied", do: func(b *bench) { b.waits(pageAsk()); b.key("p"); b.wait(quiet) }},
 	{item: "3", name: "server_secret", do: func(b *bench) {
 		a := formAsk()
 		a.Requests[0].Warn = "server booking asks for a secret: it gets what you type, and the run's journal keeps it"
@@ -341,8 +341,9 @@ var screens = []struct {
 		a.Requests = append(pageAsk().Requests, a.Requests...)
 		b.waits(a)
 		for b.step == 0 {
-			b.now = b.now.Add(time.Minute)
+			b.wait(time.Minute)
 			b.key("y")
+			b.wait(quiet)
 		}
 	}},
 	{item: "1", name: "complete_words", do: func(b *bench) { b.key("/se", "tab") }, completion: Completion{Note: "/servers  /session  /sessions"}},

@@ -34,10 +34,10 @@ func TestUX3_TinyTerminal(t *testing.T) {
 				shown := ""
 				for range 100 {
 					shown += strings.Join(b.screen(), "\n")
-					if b.key(key); len(b.backend.got) > 1 {
+					b.key(key)
+					if b.wait(time.Second); len(b.backend.got) > 1 {
 						break
 					}
-					b.now = b.now.Add(time.Second)
 				}
 				if small := size[0] < 10 || size[1] < 3; small {
 					if len(b.backend.got) > 1 {
@@ -133,12 +133,14 @@ func TestUX3_Requests(t *testing.T) {
 		"no yes for a form":  {formAsk(), []string{"y"}, ""},
 		"without fields":     {empty, []string{"y"}, "q={} "},
 		"a page":             {pageAsk(), []string{"y"}, "decide r/1.0/q1 true    "},
-		"a page declined":    {pageAsk(), []string{"p", "d"}, "decide r/1.0/q1 false    "},
+		"a page declined":    {pageAsk(), []string{"p", "WAIT", "d"}, "decide r/1.0/q1 false    "},
 		"a page cancelled":   {pageAsk(), []string{"c"}, "cancel"},
 		"several":            {several, []string{"y", "WAIT", "a", "2026-12-24", "up", "enter"}, `q={"date":"2026-12-24","persons":2,"seat":"in"} `},
 		"several, declined":  {several, []string{"y", "WAIT", "d"}, "decide r/1.0/q1 false    "},
 		"the second at once": {several, []string{"y", "d"}, ""}, // typed before the second request could be read
 		"not readable":       {broken, []string{"a", "y"}, ""},
+		"a message":          {formAsk(), []string{"and this?"}, ""},
+		"declined in a word": {formAsk(), []string{"do it"}, ""},
 		"its refusal":        {broken, []string{"d"}, "decide r/1.0/q1 false    "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,11 +149,12 @@ func TestUX3_Requests(t *testing.T) {
 			b.waits(tt.ask)
 			for _, k := range tt.keys {
 				if k == "WAIT" {
-					b.now = b.now.Add(time.Minute)
+					b.wait(time.Minute)
 					continue
 				}
 				b.key(k)
 			}
+			b.wait(time.Minute)
 			got := b.backend.got[len(b.backend.got)-1]
 			if tt.want == "" && got != "" || !strings.HasSuffix(got, tt.want) {
 				t.Errorf("%q, want %q\n%s", got, tt.want, strings.Join(b.screen(), "\n"))
@@ -183,5 +186,26 @@ func TestUX3_RequestEnds(t *testing.T) {
 	b.key("enter")
 	if b.mode != modeTalk || len(b.backend.got) != 3 {
 		t.Errorf("mode %d, %q", b.mode, b.backend.got)
+	}
+}
+
+// TestUX4_StopReturns checks that messages which a stopped run does not take return to the input, in front of its text,
+// whether the run or the program reports it, and that none of them becomes the next question.
+func TestUX4_StopReturns(t *testing.T) {
+	b := newBench(60, 20)
+	b.busy, b.round, b.backend.got, b.stop = true, 1, []string{""}, func() {}
+	b.steered = []string{"one", "two"}
+	b.queue = []string{"four"}
+	b.in.set("draft")
+	b.key("ctrl+c")
+	b.send(Withdrawn{Text: "one"})
+	b.send(steerMsg{"two", 1, ErrLate})
+	b.send(idleMsg{})
+	b.send(steerMsg{"five", 1, ErrLate}) // its answer came after the end of the run
+	if got := b.in.String(); got != "five\none\ntwo\nfour\ndraft" || len(b.queue) != 0 || b.busy {
+		t.Errorf("the input has %q, %q waits, busy %v", got, b.queue, b.busy)
+	}
+	if got := (&Program{model: b.model}).Unsent(); len(got) != 4 {
+		t.Errorf("unsent: %q", got)
 	}
 }

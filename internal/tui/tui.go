@@ -63,6 +63,7 @@ type Config struct {
 	Mode    []string            // modes of approval that Shift-Tab switches between
 	ModeAt  int                 // index of the mode that applies first
 	SetMode func(string)        // called with the chosen mode; may be nil
+	Confirm map[string]string   // modes that a second key confirms: the words that ask for it
 	Anytime []string            // commands that run at once, even during a run
 	Theme   string              // one of Themes; if empty, the first
 	Pasted  func(string) string // replaces a text that was pasted into a message; may be nil
@@ -102,8 +103,12 @@ type (
 	Decided struct{ Key, Note string }
 	// Note is a remark of tenon.
 	Note struct{ Text string }
+	// Page is a text that is read from its beginning: if it does not fit, the view does not go to its end.
+	Page struct{ Text string }
 	// Steered reports that the run took a message.
 	Steered struct{ Text string }
+	// Withdrawn reports that a run which the person stopped did not take a message. It returns to the input.
+	Withdrawn struct{ Text string }
 	// Asks is the list of pending questions, oldest first. It replaces the earlier list.
 	Asks struct{ List []Ask }
 	// Status updates the status line.

@@ -59,6 +59,32 @@ type bench struct {
 	*model
 	backend *silent
 	now     time.Time
+	alarms  []alarm
+}
+
+// alarm is a message that the model asked for after a pause.
+type alarm struct {
+	at  time.Time
+	msg tea.Msg
+}
+
+// wait moves the clock, and delivers the messages of pauses when they are over.
+func (b *bench) wait(d time.Duration) {
+	until := b.now.Add(d)
+	for len(b.alarms) > 0 && !b.alarms[0].at.After(until) {
+		b.now = b.alarms[0].at
+		b.ring()
+	}
+	b.now = until
+}
+
+// ring delivers the messages of pauses that are over.
+func (b *bench) ring() {
+	for len(b.alarms) > 0 && !b.alarms[0].at.After(b.now) {
+		msg := b.alarms[0].msg
+		b.alarms = b.alarms[1:]
+		b.send(msg)
+	}
 }
 
 func newBench(width, height int) *bench {
@@ -66,6 +92,10 @@ func newBench(width, height int) *bench {
 	b.model = newModel(context.Background(), Config{Backend: b.backend, Width: width, Height: height,
 		Now: func() time.Time { return b.now }, Hint: "hint", History: []string{"old one", "old two"},
 		Mode: []string{"asks", "allows"}, SetMode: func(m string) { b.backend.got = append(b.backend.got, "mode "+m) }})
+	b.later = func(d time.Duration, msg tea.Msg) tea.Cmd {
+		b.alarms = append(b.alarms, alarm{b.now.Add(d), msg})
+		return nil
+	}
 	return b
 }
 
@@ -94,6 +124,7 @@ func (b *bench) key(names ...string) {
 
 // send handles a message and the messages of the commands that result, except ticks.
 func (b *bench) send(msg tea.Msg) {
+	b.ring()
 	_, cmd := b.Update(msg)
 	b.carry(cmd)
 }
@@ -191,20 +222,30 @@ func TestUX3_Answers(t *testing.T) {
 		keys []string
 		want string
 	}{
-		"yes":          {[]string{"y"}, "decide r/1.0 true    "},
-		"session":      {[]string{"s", "WAIT", "enter"}, "decide r/1.0 true session   "},
-		"always":       {[]string{"a", "WAIT", "a"}, "decide r/1.0 true always   "},
-		"at once":      {[]string{"a", "enter", "a", "enter"}, ""},
-		"held down":    {[]string{"s", "ssssss"}, ""},
-		"not always":   {[]string{"a", "WAIT", "esc", "WAIT", "enter"}, ""},
-		"but once":     {[]string{"a", "WAIT", "y"}, "decide r/1.0 true    "},
-		"a message":    {[]string{"always", "WAIT", "enter"}, "steer always"},
-		"two messages": {[]string{"hello", "enter", "aenter", "WAIT", "enter"}, "steer aenter"},
-		"if":           {[]string{"i", "enter"}, "decide r/1.0 true always args.n == 1  "},
-		"no":           {[]string{"n", "enter"}, "decide r/1.0 false    "},
-		"no, as":       {[]string{"n", "why not", "enter"}, "decide r/1.0 false   why not "},
-		"edited":       {[]string{"e", "enter"}, "decide r/1.0 true    {\n  \"n\": 9007199254740993\n}"},
-		"no object":    {[]string{"e", "ctrl+u", "x", "enter"}, ""},
+		"yes":                 {[]string{"y"}, "decide r/1.0 true    "},
+		"at once, by Enter":   {[]string{"y", "enter"}, "decide r/1.0 true    "},
+		"held down, one":      {[]string{"yyyy"}, "decide r/1.0 true    "},
+		"taken back in time":  {[]string{"y", "esc", "WAIT"}, ""},
+		"erased in time":      {[]string{"y", "backspace", "WAIT"}, ""},
+		"a word with y":       {[]string{"yes, but not today", "WAIT", "enter"}, "steer yes, but not today"},
+		"a word with Y":       {[]string{"You", "WAIT", "enter"}, "steer You"},
+		"a word with e":       {[]string{"edit the other file", "WAIT", "enter"}, "steer edit the other file"},
+		"a word with i":       {[]string{"if", "WAIT", "enter"}, "steer if"},
+		"a key for the view":  {[]string{"y", "ctrl+o", "WAIT"}, ""},
+		"typed into the edit": {[]string{"e", "WAIT", "x", "enter"}, ""},
+		"session":             {[]string{"s", "WAIT", "enter"}, "decide r/1.0 true session   "},
+		"always":              {[]string{"a", "WAIT", "a"}, "decide r/1.0 true always   "},
+		"at once":             {[]string{"a", "enter", "a", "enter"}, ""},
+		"held down":           {[]string{"s", "ssssss"}, ""},
+		"not always":          {[]string{"a", "WAIT", "esc", "WAIT", "enter"}, ""},
+		"but once":            {[]string{"a", "WAIT", "y"}, "decide r/1.0 true    "},
+		"a message":           {[]string{"always", "WAIT", "enter"}, "steer always"},
+		"two messages":        {[]string{"hello", "enter", "aenter", "WAIT", "enter"}, "steer aenter"},
+		"if":                  {[]string{"i", "enter"}, "decide r/1.0 true always args.n == 1  "},
+		"no":                  {[]string{"n", "enter"}, "decide r/1.0 false    "},
+		"no, as":              {[]string{"n", "why not", "enter"}, "decide r/1.0 false   why not "},
+		"edited":              {[]string{"e", "enter"}, "decide r/1.0 true    {\n  \"n\": 9007199254740993\n}"},
+		"no object":           {[]string{"e", "ctrl+u", "x", "enter"}, ""},
 		"taken back": {[]string{"n", "esc", "y"},
 			"decide r/1.0 true    "},
 		"other text": {[]string{"no", "backspace", "backspace"}, ""},
@@ -224,12 +265,13 @@ func TestUX3_Answers(t *testing.T) {
 			} else {
 				for _, key := range tt.keys {
 					if key == "WAIT" {
-						b.now = b.now.Add(time.Minute)
+						b.wait(time.Minute)
 					} else {
 						b.key(key)
 					}
 				}
 			}
+			b.wait(time.Minute)
 			if got := b.backend.got[len(b.backend.got)-1]; got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
@@ -297,10 +339,13 @@ func TestUX3_LongArguments(t *testing.T) {
 		}
 		b.now = b.now.Add(time.Minute)
 		b.key("y")
+		b.key("y", "y", "y") // a key that is held down does no more
 		if len(b.backend.got) > 1 {
+			t.Fatalf("a key decided before its pause: %q", b.backend.got)
+		}
+		if b.wait(quiet); len(b.backend.got) > 1 {
 			break
 		}
-		b.key("y", "y", "y") // a key that is held down does nothing
 	}
 	if got := b.backend.got[len(b.backend.got)-1]; !strings.HasPrefix(got, "decide 1 true") {
 		t.Errorf("%q", got)

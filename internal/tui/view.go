@@ -22,18 +22,26 @@ func (m *model) layout() {
 	m.rows = m.rows[:0]
 	width := max(m.width-1, 4)
 	var last *block
+	first := -1
 	for i := 0; i < len(m.blocks); i++ {
 		b := m.blocks[i]
 		if last != nil && !(last.kind == b.kind && (b.kind == blockCall || b.kind == blockNote)) {
 			m.rows = append(m.rows, "")
 		}
 		last = b
+		if b == m.shows {
+			first = len(m.rows)
+		}
 		if n := m.groupAt(i); n >= groupFrom && !m.unfolded {
 			m.rows = append(m.rows, m.look.all(group(m.blocks[i:i+n], width))...)
 			i += n - 1
 			continue
 		}
 		m.rows = append(m.rows, b.draw(width, m.unfolded, m.look)...)
+	}
+	m.shows = nil
+	if first >= 0 && first < len(m.rows)-m.page() {
+		m.top, m.follow = first, false
 	}
 }
 
@@ -112,7 +120,8 @@ func (m *model) View() tea.View {
 		v.Cursor = tea.NewCursor(min(cursor.X, m.width-1), cursor.Y)
 	}
 	if now := m.c.Now(); m.asked != "" && now.Sub(m.handled) > slow {
-		m.shownAt, m.lasting = now, "" // keys may have been typed before the person could see this screen
+		m.shownAt = now // keys may have been typed before the person could see this screen
+		m.unchoose()
 	}
 	return v
 }

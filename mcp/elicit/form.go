@@ -52,7 +52,8 @@ type Field struct {
 	// Servers must not ask for secrets by a form (2025-11-25, elicitation).
 	Sensitive bool
 	// Secret marks a field that seems to ask for a secret, according to its texts or to the form's message. Surfaces
-	// then name the server that receives the answer. Every Sensitive field whose value is typed is also Secret.
+	// then name the server that receives the answer. A Sensitive field is not Secret if ordinary words are around the
+	// one that denotes a secret, as in max_tokens.
 	Secret               bool
 	Format               string // email, uri, date and date-time are checked
 	Pattern              string // a regular expression; ignored if it does not compile
@@ -118,7 +119,8 @@ func Parse(params json.RawMessage) (Form, error) {
 	for i := range f.Fields {
 		field := &f.Fields[i]
 		field.Secret = field.isTyped() && (asked || asksSecret(field.Name) || asksSecret(field.Title) ||
-			mentionsSecret(field.Description) || asksSecret(field.Format) || mentionsKey(field.Pattern))
+			!field.isSmall() && mentionsSecret(field.Description) || asksSecret(field.Format) ||
+			mentionsKey(field.Pattern))
 		f.Secret = f.Secret || field.Secret
 	}
 	return f, err
@@ -129,6 +131,13 @@ func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) ||
 
 // isTyped reports whether a person types the value. Otherwise the person chooses it.
 func (f Field) isTyped() bool { return f.Type != "boolean" && len(f.Options) == 0 }
+
+// isSmall reports whether the value is one of at most a hundred numbers. Such a field cannot hold a secret, even if its
+// description mentions one ("do not give us your phone number or PIN").
+func (f Field) isSmall() bool {
+	const most = 100
+	return f.Type == "integer" && f.Minimum != nil && f.Maximum != nil && *f.Maximum-*f.Minimum < most
+}
 
 func badForm(format string, args ...any) error {
 	return tenon.Errorf(tenon.CodeProtocol, "the server's question is not one of the protocol: "+format, args...)

@@ -42,6 +42,19 @@ var ordinaryBefore = map[string][]string{
 	"token": {"max", "maximum", "min", "minimum", "input", "output", "total", "used", "prompt", "completion", "which"},
 }
 
+// ordinaryAfter maps a word to words that can follow it. Before one of these, the word does not denote a secret: the
+// field asks about a property of it, such as its length, or for another thing.
+var ordinaryAfter = map[string][]string{
+	"key": {"result", "point", "takeaway", "metric", "feature", "question", "word", "figure", "person", "contact",
+		"stakeholder", "date", "finding", "message", "stage", "board", "binding", "size", "length"},
+	"code": {"review", "reviewer", "style", "block", "snippet", "sample", "example", "base", "language", "editor",
+		"owner", "coverage", "quality"},
+	"pass":   {"rate", "percentage", "mark", "through"},
+	"token":  {"count", "limit", "budget", "usage", "price", "symbol", "standard"},
+	"pin":    {"color", "colour", "board", "location"},
+	"secret": {"santa", "ingredient"},
+}
+
 // secretEnds are the ends of compound words: authtoken, clientsecret.
 var secretEnds = []string{"token", "secret", "passwd", "pwd", "passcode", "apikey", "accesskey", "privatekey",
 	"cardnumber"}
@@ -93,7 +106,7 @@ func isForeignSecret(text string) bool {
 var solidWords = []string{"password", "passphrase", "passwort", "credential", "privatekey", "seedphrase"}
 
 // asksSecret reports whether the name or the title of a field asks for a secret. The words key, code, pass and token
-// denote secrets unless a word of ordinaryBefore precedes them.
+// denote secrets unless a word of ordinaryBefore precedes them, or a word of ordinaryAfter follows.
 func asksSecret(name string) bool {
 	words := wordsOf(name)
 	for i, w := range words {
@@ -104,9 +117,11 @@ func asksSecret(name string) bool {
 	return mentionsSecret(name)
 }
 
-// isOrdinary reports whether the preceding word shows that the word does not denote a secret.
+// isOrdinary reports whether the word before or after it shows that the word does not denote a secret.
 func isOrdinary(words []string, i int) bool {
-	return i > 0 && slices.Contains(ordinaryBefore[singularOf(words[i])], words[i-1])
+	w := singularOf(words[i])
+	return i > 0 && slices.Contains(ordinaryBefore[w], words[i-1]) ||
+		i+1 < len(words) && slices.Contains(ordinaryAfter[w], singularOf(words[i+1]))
 }
 
 // singularOf returns the singular of a word.

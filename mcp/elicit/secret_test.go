@@ -48,6 +48,13 @@ func TestAsksSecret(t *testing.T) {
 		{name: "tokens of a model", field: "maxTokens", description: "How many tokens the answer may have"},
 		{name: "a keyboard", field: "keyboard"},
 		{name: "a monkey", field: "monkey", form: "Which spinach?"},
+		{name: "key results", field: "key_results", title: "Key points"},
+		{name: "a review", field: "codeReview", title: "Code style"},
+		{name: "a count of tokens", field: "token_count", title: "Token limit"},
+		{name: "a rate", field: "pass_rate"},
+		{name: "a secretary", field: "secretary", title: "Tokenizer"},
+		{name: "SEC-F17_a property, then the secret", field: "x", title: "Token count: your token", want: true},
+		{name: "SEC-F17_a key after a key point", field: "x", title: "Key point: API key", want: true},
 		{name: "an opinion", field: "opinion", description: "pinned or not"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,5 +72,18 @@ func TestAsksSecret(t *testing.T) {
 	f, err := elicit.Parse([]byte(`{"message":"Keep the password?","requestedSchema":{"type":"object","properties":{"keep":{"type":"boolean"},"token":{"type":"string","enum":["a","b"]}}}}`))
 	if err != nil || f.Secret {
 		t.Errorf("what is chosen is no secret: %+v, %v", f, err)
+	}
+	// The form of the public server-everything says what it does not want.
+	for schema, want := range map[string]bool{
+		`{"type":"integer","title":"Integer","description":"Your favorite integer (do not give us your phone number, pin, or other sensitive info)","minimum":1,"maximum":100}`: false,
+		`{"type":"integer","title":"Integer","description":"Your PIN","minimum":0,"maximum":9999}`:                                                                              true,
+		`{"type":"integer","title":"Your PIN","minimum":0,"maximum":99}`:                                                                                                        true,
+		`{"type":"integer","title":"Integer","description":"Your PIN","maximum":99}`:                                                                                            true,
+		`{"type":"number","title":"Number","description":"Your PIN","minimum":0,"maximum":1}`:                                                                                   true,
+	} {
+		f, err := elicit.Parse([]byte(`{"message":"Please answer","requestedSchema":{"type":"object","properties":{"integer":` + schema + `}}}`))
+		if err != nil || f.Secret != want {
+			t.Errorf("%s: secret %v, %v", schema, f.Secret, err)
+		}
 	}
 }

@@ -221,21 +221,24 @@ func audioFormat(mime string) string {
 	return ""
 }
 
-// user appends a user message with the parts and the contents of results. A single text becomes a
-// plain string, which every server accepts.
-func (e encoder) user(dst []byte, msg *tenon.Message, more ...tenon.Content) []byte {
+// userBlocks returns the texts, images and files of a user message as blocks, without empty texts.
+func userBlocks(parts []tenon.Part) []tenon.Content {
 	var blocks []tenon.Content
-	for _, p := range msg.Parts {
-		switch p.Type {
-		case tenon.PartText:
-			if p.Text != "" {
-				blocks = append(blocks, tenon.Text(p.Text))
-			}
-		case tenon.PartImage, tenon.PartFile:
+	for _, p := range parts {
+		switch {
+		case p.Type == tenon.PartText && p.Text != "":
+			blocks = append(blocks, tenon.Text(p.Text))
+		case p.Type == tenon.PartImage || p.Type == tenon.PartFile:
 			blocks = append(blocks, model.ContentOf(&p))
 		}
 	}
-	blocks = append(blocks, more...)
+	return blocks
+}
+
+// user appends a user message with the parts and the contents of results. A single text becomes a
+// plain string, which every server accepts.
+func (e encoder) user(dst []byte, msg *tenon.Message, more ...tenon.Content) []byte {
+	blocks := append(userBlocks(msg.Parts), more...)
 	if len(blocks) == 0 {
 		return dst
 	}

@@ -168,15 +168,7 @@ func (e items) media(c tenon.Content) bool {
 
 // user appends a user message with the parts.
 func (e items) user(dst []byte, parts []tenon.Part) []byte {
-	var blocks []tenon.Content
-	for _, p := range parts {
-		switch {
-		case p.Type == tenon.PartText && p.Text != "":
-			blocks = append(blocks, tenon.Text(p.Text))
-		case p.Type == tenon.PartImage || p.Type == tenon.PartFile:
-			blocks = append(blocks, model.ContentOf(&p))
-		}
-	}
+	blocks := userBlocks(parts)
 	if len(blocks) == 0 {
 		return dst
 	}

@@ -180,17 +180,7 @@ func (k *checker) log(context.Context) error {
 
 // each reads rows of the snapshot.
 func (k *checker) each(ctx context.Context, query string, row func(*sql.Rows) error, args ...any) error {
-	rows, err := k.conn.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
-	for rows.Next() {
-		if err := row(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return eachOf(ctx, k.conn, query, row, args...)
 }
 
 // structure makes SQLite check all pages, and compare all indexes with their tables.

@@ -237,7 +237,7 @@ func repairLedgerTable(ctx context.Context, conn *sql.Conn, t summed) (done []st
 			t.sumWith(map[string]string{"attempt": fmt.Sprint(neverAgain)}))
 		fix = "UPDATE calls" + strings.Replace(damaged, "WHERE", set, 1)
 	}
-	err = eachRow(ctx, conn, "SELECT coalesce("+t.key+", '?') FROM "+t.table+damaged, func(rows *sql.Rows) error {
+	err = eachOf(ctx, conn, "SELECT coalesce("+t.key+", '?') FROM "+t.table+damaged, func(rows *sql.Rows) error {
 		var key string
 		err := rows.Scan(&key)
 		done = append(done, fmt.Sprintf("%s %s: %s", t.table, key, text))

@@ -66,24 +66,20 @@ type tableCopy struct {
 
 // columns returns the columns of a table that both stores have.
 func (c *tableCopy) columns(ctx context.Context) (cols []string, summed bool, err error) {
-	rows, err := c.r.conn.QueryContext(ctx, `SELECT n.name FROM pragma_table_info(?1, 'main') n
-		JOIN pragma_table_info(?1, 'old') o ON o.name = n.name ORDER BY n.cid`, c.table)
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
-	for rows.Next() {
+	err = eachOf(ctx, c.r.conn, `SELECT n.name FROM pragma_table_info(?1, 'main') n
+		JOIN pragma_table_info(?1, 'old') o ON o.name = n.name ORDER BY n.cid`, func(rows *sql.Rows) error {
 		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, false, err
-		}
-		if name == "sum" {
+		switch err := rows.Scan(&name); {
+		case err != nil:
+			return err
+		case name == "sum":
 			summed = true
-			continue
+		default:
+			cols = append(cols, name)
 		}
-		cols = append(cols, name)
-	}
-	return cols, summed, rows.Err()
+		return nil
+	}, c.table)
+	return cols, summed, err
 }
 
 // all copies all rows that can be read and are undamaged. Rows of runs and sessions are copied even if they are

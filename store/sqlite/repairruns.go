@@ -92,7 +92,7 @@ func (r *repairer) readRuns(ctx context.Context) (runs []*repairedRun, err error
 	byRun, byChapter := map[int64]*repairedRun{}, map[int64]*repairedChapter{}
 	each := func(query string, row func(*sql.Rows) error) {
 		if err == nil {
-			err = eachRow(ctx, r.conn, query, row)
+			err = eachOf(ctx, r.conn, query, row)
 		}
 	}
 	each("SELECT n, id, state, imported IS NOT NULL, mac FROM main.runs ORDER BY id", func(rows *sql.Rows) error {
@@ -108,7 +108,7 @@ func (r *repairer) readRuns(ctx context.Context) (runs []*repairedRun, err error
 		return nil
 	})
 	if r.version >= 10 && err == nil { // a summary has the number of the last event
-		err = ignoreDamage(eachRow(ctx, r.conn, "SELECT run, seq FROM old.tallies", func(rows *sql.Rows) error {
+		err = ignoreDamage(eachOf(ctx, r.conn, "SELECT run, seq FROM old.tallies", func(rows *sql.Rows) error {
 			var n int64
 			var seq uint64
 			err := rows.Scan(&n, &seq)
@@ -140,18 +140,10 @@ func (r *repairer) readRuns(ctx context.Context) (runs []*repairedRun, err error
 	return runs, err
 }
 
-func eachRow(ctx context.Context, conn *sql.Conn, query string, row func(*sql.Rows) error) error {
-	rows, err := conn.QueryContext(ctx, query)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
-	for rows.Next() {
-		if err := row(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+// eachOf reads the rows of a query.
+func eachOf(ctx context.Context, conn *sql.Conn, query string, row func(*sql.Rows) error, args ...any) error {
+	rows, err := conn.QueryContext(ctx, query, args...)
+	return eachRow(rows, err, row)
 }
 
 // follow returns the number of the last event before the first gap, and whether there is no gap.

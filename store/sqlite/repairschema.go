@@ -37,18 +37,14 @@ func readSchema(ctx context.Context, db *sql.DB, order string, row func(schemaRo
 	rows, err := db.QueryContext(ctx, `SELECT rowid, coalesce(CAST(type AS TEXT), ''), coalesce(CAST(name AS TEXT), ''),
 		coalesce(CAST(tbl_name AS TEXT), ''), coalesce(CAST(sql AS TEXT), ''), coalesce(CAST(rootpage AS INTEGER), 0)
 		FROM sqlite_schema ORDER BY `+order)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }() // rows.Err says what went wrong
-	for rows.Next() {
+	return eachRow(rows, err, func(rows *sql.Rows) error {
 		var s schemaRow
-		if err := rows.Scan(&s.id, &s.kind, &s.name, &s.of, &s.text, &s.root); err != nil {
-			return err
+		err := rows.Scan(&s.id, &s.kind, &s.name, &s.of, &s.text, &s.root)
+		if err == nil {
+			row(s)
 		}
-		row(s)
-	}
-	return rows.Err()
+		return err
+	})
 }
 
 // fixSchema replaces the schema of the copy. The texts of the entries come from the migrations, the root pages of their

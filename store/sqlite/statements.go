@@ -296,6 +296,11 @@ func (w *writer) query(query string, args []any, row func(*sql.Rows) error) erro
 		return err
 	}
 	rows, err := stmt.Query(args...)
+	return eachRow(rows, err, row)
+}
+
+// eachRow reads the rows that a query returned, with its error, and closes them.
+func eachRow(rows *sql.Rows, err error, row func(*sql.Rows) error) error {
 	if err != nil {
 		return err
 	}

@@ -122,17 +122,7 @@ func (s *Store) fillLater() {
 func fillMigrated(ctx context.Context, conn *sql.Conn) error {
 	f := filler{
 		query: func(query string, args []any, row func(*sql.Rows) error) error {
-			rows, err := conn.QueryContext(ctx, query, args...)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = rows.Close() }() // rows.Err says what went wrong
-			for rows.Next() {
-				if err := row(rows); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
+			return eachOf(ctx, conn, query, row, args...)
 		},
 		exec: func(query string, args ...any) (int64, error) {
 			res, err := conn.ExecContext(ctx, query, args...)

@@ -242,7 +242,7 @@ test("B12 servers: what they are called, say in their logs, and ask for", async 
   await expect(g.page.getByText("ready").first()).toBeVisible();
   await g.page.reload();
   await expect(g.page.getByRole("list", { name: "Log" }).getByText("P299").first()).toBeVisible();
-  await g.page.getByText("All that is known").click();
+  await g.page.getByText("Status as JSON").click();
   expect(missing(await g.look("main"))).toEqual([]);
   await to(g.page, "/servers/broken");
   await g.page.getByRole("button", { name: /Connect|Restart/ }).click();

@@ -25,10 +25,6 @@ test.beforeAll(async () => {
   p.write("long.yaml", `steps:
   - calls: [{name: slow, arguments: {ms: 500000, steps: 5000}}]
 `);
-  p.write("form.yaml", `steps:
-  - calls: [{name: ask_form, arguments: {}}]
-  - text: Thank you.
-`);
   p.write("crash.yaml", `steps:
   - calls: [{name: crash, arguments: {}}]
   - text: It has crashed, and I go on.
@@ -57,13 +53,11 @@ models:
   chat: {provider: script, path: chat.yaml}
   slow: {provider: script, path: slow.yaml}
   long: {provider: script, path: long.yaml}
-  form: {provider: script, path: form.yaml}
   crash: {provider: script, path: crash.yaml}
 agents:
   default: {model: chat}
   slow: {model: slow}
   long: {model: long}
-  form: {model: form}
   crash: {model: crash}
 tools:
   hello: {kind: workflow, path: hello.yaml}
@@ -93,24 +87,6 @@ test("chat: parallel calls, an approval, the answer", async ({ chrome }) => {
   for (const step of ["1.0", "1.1", "2.0"]) await expect(page.locator(`[data-step="${step}"]`)).toHaveCount(1);
   await page.locator('[data-step="1.0"] button').first().click();
   await expect(page.locator('[data-step="1.0"]').getByRole("tabpanel").or(page.locator('[data-step="1.0"] pre')).first()).toBeVisible();
-  expect(wrong).toEqual([]);
-});
-
-test("a form that a server asks for is filled in on the page", async ({ chrome }) => {
-  const { page, wrong } = await visit(chrome, p);
-  await page.getByLabel("Agent").selectOption("form");
-  await page.getByLabel("Question").fill("Ask me.");
-  await page.keyboard.press("Enter");
-  await page.getByRole("article", { name: /Decision about ask_form/ }).getByRole("button", { name: "Allow once" }).click();
-  const form = page.getByRole("article", { name: /Decision about/ });
-  await form.getByLabel(/^Your name/).fill("Ann");
-  await form.getByLabel(/^age/).fill("young");
-  await form.getByLabel(/^colour/).selectOption("red");
-  await form.getByRole("button", { name: "Send" }).click();
-  await expect(form.getByRole("alert")).toHaveText("a number is needed");
-  await form.getByLabel(/^age/).fill("30");
-  await form.getByRole("button", { name: "Send" }).click();
-  await expect(page.getByText("Thank you.")).toBeVisible();
   expect(wrong).toEqual([]);
 });
 
@@ -552,6 +528,8 @@ test("UX-13 ? shows the keys, an address without a page says so, and each page h
   for (const link of await page.getByRole("navigation", { name: "Pages" }).getByRole("link").all()) {
     if (await link.isVisible()) await expect(link.locator("span").first()).not.toHaveCSS("position", "absolute"); // as sr-only has
   }
+  await page.goto(`${p.url}/settings`); // the last page
+  await expect(page.getByRole("link", { name: "Settings", exact: true })).toBeInViewport({ ratio: 0.95 });
   expect(wrong).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 // The frame of all pages: who may see them, where one is, whether what is shown is
 // up to date.
 
-import { Component, type ReactNode, Suspense, lazy, useEffect, useState } from "react";
+import { Component, type ReactNode, Suspense, lazy, useEffect, useRef, useState } from "react";
 import { isAuth, setToken, token } from "./api";
 import { unwatch, useLink, watch } from "./changes";
 import { cache, useApprovals, useMe } from "./data";
@@ -67,10 +67,15 @@ function Frame() {
   useEffect(() => {
     document.title = `${waiting ? `(${waiting}) ` : ""}${title} · ${me.data?.project || "tenon"}`;
   }, [title, waiting, me.data]);
+  // On a narrow screen the pages are a line that scrolls: the current one is in sight.
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    void nav.current?.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); // in newer browsers a promise, which is no clean-up
+  }, [current]);
   return (
     <div className="flex h-full flex-col md:flex-row">
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-panel focus:p-2">Skip to the content</a>
-      <nav aria-label="Pages" className="flex shrink-0 items-center gap-0.5 overflow-x-auto border-b border-line bg-panel px-2 py-1 md:w-44 md:flex-col md:items-stretch md:overflow-x-visible md:border-r md:border-b-0 md:px-2 md:py-3">
+      <nav ref={nav} aria-label="Pages" className="flex shrink-0 items-center gap-0.5 overflow-x-auto border-b border-line bg-panel px-2 py-1 md:w-44 md:flex-col md:items-stretch md:overflow-x-visible md:border-r md:border-b-0 md:px-2 md:py-3">
         <To to="/" className="hidden items-center gap-2 px-2 pb-3 font-semibold text-ink md:flex">
           <img src="/icon.svg" alt="" className="size-6" />
           <span className="truncate">{me.data?.project || "tenon"}</span>

@@ -11,6 +11,15 @@ import { Arguments, Judged } from "./judged";
 import { Ago, Badge, Button, ErrorBox, Json, field, visible } from "./ui";
 import { Link as WebLink } from "./link";
 
+/** What a decision says besides its verdict. Cancel goes with deny: a form of a server is neither accepted nor declined. */
+interface Ruling {
+  remember?: string;
+  if?: string;
+  arguments?: unknown;
+  reason?: string;
+  cancel?: boolean;
+}
+
 interface Decided {
   mine: boolean;
   won: { verdict?: string; by?: string; reason?: string };
@@ -37,7 +46,7 @@ export function ApprovalCard({ approval: a, onDone }: { approval: Approval; onDo
   const [denying, setDenying] = useState(false);
   const [edited, setEdited] = useState<unknown>();
   const [editing, setEditing] = useState(false);
-  const decide = async (verdict: "allow" | "deny", more: { remember?: string; if?: string; arguments?: unknown; reason?: string } = {}) => {
+  const decide = async (verdict: "allow" | "deny", more: Ruling = {}) => {
     setBusy(true);
     setError(undefined);
     try {
@@ -70,7 +79,7 @@ export function ApprovalCard({ approval: a, onDone }: { approval: Approval; onDo
         </span>
       </header>
       <div className="flex flex-col gap-2 p-3">
-        {a.reason && <p className="text-sm break-words text-dim">{visible(a.reason)}</p>}
+        {a.reason && a.kind !== "input" && <p className="text-sm break-words text-dim">{visible(a.reason)}</p>}
         {a.foreign ? (
           <p className="text-sm text-dim">Somebody else wrote this run into the store, so it cannot be decided. See <code>tenon store show</code>.</p>
         ) : a.kind === "input" || a.kind === "sampling" ? (
@@ -147,7 +156,7 @@ function Secret({ server, fields }: { server: string; fields: string[] }) {
 }
 
 /** The forms that a server wants filled in, one or several. */
-export function Questions({ asking, busy, decide }: { asking: Asking; busy: boolean; decide: (v: "allow" | "deny", more?: { arguments?: unknown; reason?: string }) => void }) {
+export function Questions({ asking, busy, decide }: { asking: Asking; busy: boolean; decide: (v: "allow" | "deny", more?: Ruling) => void }) {
   const requests = Object.entries(asking.requests ?? {});
   const forms = requests.filter(([, r]) => r.method === "elicitation/create" && r.params?.mode !== "url");
   const [values, setValues] = useState<Record<string, unknown>>(() => Object.fromEntries(forms.map(([k, r]) => [k, initial((r.params?.requestedSchema ?? {}) as Schema) ?? {}])));
@@ -173,9 +182,14 @@ export function Questions({ asking, busy, decide }: { asking: Asking; busy: bool
           )}
         </div>
       ))}
-      <div className="flex gap-1.5">
-        <Button type="submit" tone="primary" disabled={busy}>{forms.length ? "Send" : asking.kind === "sampling" ? "Allow" : "Done"}</Button>
-        <Button tone="danger" className="ml-auto" disabled={busy} onClick={() => decide("deny")}>Decline</Button>
+      <div className="flex flex-wrap gap-1.5">
+        <Button type="submit" tone="primary" data-key={forms.length ? undefined : "a"} disabled={busy}>{forms.length ? "Send" : asking.kind === "sampling" ? "Allow" : "Done"}</Button>
+        <span className="ml-auto flex gap-1.5">
+          {asking.kind === "input" && (
+            <Button data-key="c" disabled={busy} title="the server is told that you closed the question and decided nothing" onClick={() => decide("deny", { cancel: true })}>Cancel</Button>
+          )}
+          <Button tone="danger" data-key="d" disabled={busy} title={asking.kind === "input" ? "the server is told that you said no" : undefined} onClick={() => decide("deny")}>Decline</Button>
+        </span>
       </div>
     </form>
   );

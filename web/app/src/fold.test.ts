@@ -84,6 +84,14 @@ test("RP-8 tools that changed are one line of the run", () => {
   expect(apply(v, event("tools", "2", { tools: "sha256:00" })).items).toEqual(v.items);
 });
 
+test("tools of a server that wait for a person are a line, and a warning with the reason", () => {
+  const withheld = [{ server: "bank", reason: "server 'bank' is not what was pinned: accept it with 'tenon tools pins accept bank'" }];
+  const v = apply(applyAll(emptyView(), journal().slice(0, 9)), event("tools", "2", { tools: "sha256:00", removed: ["sell"], withheld }));
+  expect(v.items.at(-2)).toMatchObject({ kind: "note", tone: "info", text: "tools: removed sell; others of bank wait until you accept them" });
+  expect(v.items.at(-1)).toMatchObject({ kind: "note", tone: "warn", text: withheld[0]!.reason });
+  expect(toolsText({ withheld })).toBe("tools: others of bank wait until you accept them");
+});
+
 test("a call whose outcome is not known, a retry, a denial, a run that is stopped", () => {
   const all = journal().slice(0, 7);
   const unknown = apply(applyAll(emptyView(), all), event("unknown", "1.0", {}));

@@ -284,6 +284,7 @@ function fold(v: View, e: RunEvent): void {
     case "tools": {
       const text = toolsText(d);
       if (text) v.items.push({ kind: "note", step, tone: "info", seq: e.seq, text });
+      for (const why of withheldText(d)) v.items.push({ kind: "note", step, tone: "warn", seq: e.seq, text: why });
       return;
     }
     case "handoff":
@@ -356,14 +357,18 @@ export function progressText({ progress, total, message }: Progress): string {
 /** The settings of the question that the model of a handoff is not sent, a sentence each. */
 export const unsent = (d: { warnings?: string[] }) => (d.warnings ?? []).slice(0, 20);
 
+/** Why servers with removed tools offer none of the present ones until a person accepts them; with the command for it. */
+export const withheldText = (d: { withheld?: { server: string; reason: string }[] }) => (d.withheld ?? []).slice(0, 20).map((w) => w.reason || `tools of server ${w.server} are withheld`);
+
 /** What has become of the tools that the model sees, in the words of the command line; "" for nothing. */
-export function toolsText(d: { added?: string[]; changed?: string[]; removed?: string[] }): string {
+export function toolsText(d: { added?: string[]; changed?: string[]; removed?: string[]; withheld?: { server: string }[] }): string {
   const most = 10;
   const parts = (["added", "changed", "removed"] as const).flatMap((word) => {
     const names = d[word] ?? [];
     if (names.length === 0) return [];
     return `${word} ${names.slice(0, most).join(", ")}${names.length > most ? ` and ${names.length - most} more` : ""}`;
   });
+  for (const w of d.withheld ?? []) parts.push(`others of ${w.server} wait until you accept them`);
   return parts.length ? `tools: ${parts.join("; ")}` : "";
 }
 

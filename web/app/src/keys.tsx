@@ -10,7 +10,8 @@ const keys: [string, string][] = [
   ["Enter", "send the question"],
   ["Shift+Enter", "a new line in the question"],
   ["j, k", "the next and previous approval"],
-  ["a, d", "allow and deny the approval"],
+  ["a, d", "allow and deny the approval; fill in and decline a form"],
+  ["c", "cancel a form of a server"],
   ["Escape", "close a dialog"],
 ];
 

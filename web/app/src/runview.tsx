@@ -11,7 +11,7 @@ import type { Call, Item, Text as TextItem, View } from "./fold";
 import { follower, useRun } from "./run";
 import { Steps } from "./steps";
 import type { Approval, Run } from "./types";
-import { Ago, Button, Copy, ErrorBox, Spinner, State, To, count, cx, dollars, path, visible } from "./ui";
+import { Ago, Button, Copy, ErrorBox, Spinner, State, To, count, cx, dollars, path, plural, visible } from "./ui";
 
 export function RunView({ run, onFork, onAsk, onAgain }: { run: Run; onFork?: (at: string) => void; onAsk?: (question: string) => void; onAgain?: (question: string) => Promise<void> }) {
   const followed = useRun(run.id);
@@ -36,7 +36,7 @@ export function RunView({ run, onFork, onAsk, onAgain }: { run: Run; onFork?: (a
         <State state={interrupted ? "interrupted" : v.state} />
         {v.stop && v.stop !== "stop" && v.stop !== v.state && <span>{v.stop.replaceAll("_", " ")}</span>}
         <Ago time={v.ended ?? v.created} />
-        <span title="tokens in and out">{count(v.usage.input_tokens)} in, {count(v.usage.output_tokens)} out</span>
+        {v.usage.input_tokens + v.usage.output_tokens > 0 && <span>{plural(v.usage.input_tokens, "token")} in, {count(v.usage.output_tokens)} out</span>}
         {v.cost !== undefined && <span>{dollars(v.cost)}</span>}
         {onFork && v.ended && !answered && <Button tone="quiet" className="px-1 py-0 text-xs" onClick={() => onFork(run.id)}>Branch from here</Button>}
         <To to={path("runs", run.id)}>What happened</To>

@@ -42,7 +42,7 @@ export function State({ state }: { state: string }) {
     cancelled: ["dim", "■"], stopped: ["dim", "■"], cold: ["dim", "○"], disabled: ["dim", "⊘"], proposed: ["dim", "○"],
   };
   const [tone, mark] = known[state] ?? ["dim", "·"];
-  const words: Record<string, string> = { input_required: "waits for you", asking: "asks", question: "asks you" };
+  const words: Record<string, string> = { input_required: "waits for you", asking: "asks", question: "asks you", cold: "not connected" };
   return <Badge tone={tone}><span aria-hidden className="mr-1">{mark}</span>{words[state] ?? state.replaceAll("_", " ")}</Badge>;
 }
 

@@ -1,4 +1,5 @@
-// What waits for a person, oldest first. Keys: j and k move, a allows once, d denies.
+// What waits for a person, oldest first. Keys: j and k move, a allows once or goes to the first field of a form, d denies
+// or declines, c cancels a form.
 
 import { useEffect, useRef, useState } from "react";
 import { ApprovalCard } from "../approval";
@@ -20,9 +21,12 @@ export function Approvals() {
         const next = Math.max(0, Math.min(cards.length - 1, at + (e.key === "j" ? 1 : -1)));
         setAt(next);
         cards[next]?.scrollIntoView({ block: "nearest" });
-      } else if (e.key === "a" || e.key === "d") {
+      } else if (e.key === "a" || e.key === "c" || e.key === "d") {
         e.preventDefault();
-        cards[Math.min(at, cards.length - 1)]?.querySelector<HTMLButtonElement>(`[data-key=${e.key}]`)?.click();
+        const card = cards[Math.min(at, cards.length - 1)];
+        const button = card?.querySelector<HTMLButtonElement>(`[data-key=${e.key}]`);
+        if (button) button.click();
+        else if (e.key === "a") card?.querySelector<HTMLElement>("form input, form select, form textarea")?.focus();
       }
     };
     window.addEventListener("keydown", key);
@@ -32,7 +36,7 @@ export function Approvals() {
     <div className="mx-auto flex max-w-3xl flex-col gap-3 p-3 md:p-5">
       <header className="flex flex-wrap items-baseline gap-3">
         <h1 className="text-lg font-semibold">Approvals</h1>
-        <p className="text-xs text-dim"><kbd>j</kbd> <kbd>k</kbd> move, <kbd>a</kbd> allow once, <kbd>d</kbd> deny</p>
+        <p className="text-xs text-dim"><kbd>j</kbd> <kbd>k</kbd> move, <kbd>a</kbd> allow once, or fill in, <kbd>d</kbd> deny, <kbd>c</kbd> cancel a form</p>
       </header>
       {list.isError && <ErrorBox error={list.error} retry={() => void list.refetch()} />}
       {list.data && items.length === 0 && <Empty>Nothing waits for you. Calls that need a decision appear here.</Empty>}

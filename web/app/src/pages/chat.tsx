@@ -16,7 +16,7 @@ import { Bubble, RunView } from "../runview";
 import { go, usePlace } from "../router";
 import { SlashMenu, usePromptCommands } from "../slash";
 import type { Content, Run, Session } from "../types";
-import { Ago, Button, Dialog, ErrorBox, Spinner, To, count, cx, dollars, field, path, visible } from "../ui";
+import { Ago, Button, Dialog, ErrorBox, Spinner, To, count, cx, dollars, field, path, plural, visible } from "../ui";
 
 export function Chat({ session }: { session: string }) {
   const [side, setSide] = useState(false);
@@ -156,7 +156,7 @@ function Meter({ runs, all }: { runs: string[]; all: boolean }) {
   if (t.input + t.output === 0) return null;
   return (
     <span aria-label="Used so far" title={all ? "tokens in and out, and what they cost as far as prices are known" : "by the questions that are shown"} className="shrink-0 rounded bg-sunk px-1.5 py-px text-xs text-dim max-sm:hidden">
-      {count(t.input)} in, {count(t.output)} out{t.cost !== undefined && `, ${dollars(t.cost)}`}{!all && " +"}
+      {plural(t.input, "token")} in, {count(t.output)} out{t.cost !== undefined && `, ${dollars(t.cost)}`}{!all && " +"}
     </span>
   );
 }

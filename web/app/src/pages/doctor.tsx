@@ -20,7 +20,7 @@ export default function Doctor() {
       <header className="flex flex-wrap items-center gap-2">
         <h1 className="text-lg font-semibold">Doctor</h1>
         <span role="status" className="text-sm text-dim">
-          {found.isFetching ? "Looking at servers and models…" : found.data ? n("fail") ? `${count(n("fail"))} wrong, ${n("warn")} to look at` : n("warn") ? `nothing is wrong, ${n("warn")} to look at` : "all is well" : ""}
+          {found.isFetching ? "Looking at servers and models…" : found.data ? n("fail") ? `${count(n("fail"))} wrong${n("warn") ? `, ${n("warn")} to look at` : ""}` : n("warn") ? `nothing is wrong, ${n("warn")} to look at` : "all is well" : ""}
           {found.data && !found.isFetching && <>, <Ago time={found.dataUpdatedAt} /></>}
         </span>
         <Button className="ml-auto" disabled={found.isFetching} onClick={() => void found.refetch()}>Look again</Button>

@@ -58,7 +58,7 @@ export default function RunPage({ id }: { id: string }) {
   return (
     <div className="mx-auto flex max-w-6xl flex-col gap-3 p-3 md:p-5">
       <header className="flex flex-wrap items-center gap-2">
-        <h1 className="min-w-0 flex-1 truncate text-lg font-semibold">{visible(v.question || id)}</h1>
+        <h1 className="line-clamp-3 min-w-0 basis-full text-lg font-semibold break-words sm:line-clamp-1 sm:flex-1 sm:basis-0">{visible(v.question || id)}</h1>
         <State state={interrupted ? "interrupted" : v.state} />
         {!ended && <Button tone="danger" onClick={() => void act("cancel", { reason: "stopped in the workbench" })}>Cancel</Button>}
         {(v.state === "failed" || (v.state !== "completed" && v.state !== "cancelled")) && <Button onClick={() => void act("resume")}>Resume</Button>}
@@ -77,7 +77,7 @@ export default function RunPage({ id }: { id: string }) {
         <Fact name="Begun"><Ago time={v.created} /></Fact>
         <Fact name="Took">{v.created ? millis((v.ended ?? Date.now()) - v.created) : ""}</Fact>
         {!flow && <Fact name="Turns">{v.turns}</Fact>}
-        {(!flow || v.usage.input_tokens > 0) && <Fact name="Tokens">{count(v.usage.input_tokens)} + {count(v.usage.output_tokens)}</Fact>}
+        {(!flow || v.usage.input_tokens > 0) && <Fact name="Tokens">{count(v.usage.input_tokens)} in, {count(v.usage.output_tokens)} out</Fact>}
         <Fact name="Cost">{dollars(v.cost) || "not known"}</Fact>
         <Fact name="End">{v.stop?.replaceAll("_", " ") ?? "not yet"}</Fact>
       </dl>
@@ -184,10 +184,10 @@ function History({ events, json, begin }: { events: RunEvent[]; json: boolean; b
               ) : (
                 <>
                   <button type="button" aria-expanded={open === e.seq} onClick={() => toggle(e, r.index)} className="flex h-6.25 w-full items-center gap-3 px-3 text-left text-xs hover:bg-sunk">
-                    <span className="w-10 shrink-0 text-right text-dim">{e.seq}</span>
-                    <span className="w-16 shrink-0 text-right text-dim">{begin ? `+${millis(Date.parse(e.time) - begin)}` : ""}</span>
-                    <span className="w-12 shrink-0 font-mono">{e.step}</span>
-                    <span className="w-28 shrink-0 font-medium">{e.kind}</span>
+                    <span className="w-10 shrink-0 text-right text-dim max-sm:hidden">{e.seq}</span>
+                    <span className="w-14 shrink-0 text-right text-dim sm:w-16">{begin ? `+${millis(Date.parse(e.time) - begin)}` : ""}</span>
+                    <span className="w-8 shrink-0 truncate font-mono sm:w-12">{e.step}</span>
+                    <span className="w-16 shrink-0 truncate font-medium sm:w-28">{e.kind}</span>
                     <span className="min-w-0 truncate font-mono text-dim">{visible(gist(e))}</span>
                   </button>
                   {open === e.seq && <div className="px-3 pb-2"><Json value={e.data} /></div>}

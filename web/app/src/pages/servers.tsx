@@ -79,18 +79,18 @@ function Card({ server: s, whole, stat }: { server: ServerStatus; whole: boolean
         <State state={s.state} />
         <Badge>{s.found || s.transport}</Badge>
         {s.protocol && <Badge title="the revision of the protocol that was agreed on">{s.protocol}</Badge>}
-        {s.since && !s.since.startsWith("0001") && <span className="ml-auto text-xs text-dim">since <Ago time={s.since} /></span>}
+        {s.since && !s.since.startsWith("0001") && <span className="ml-auto text-xs text-dim" title="since then it is in this state">changed <Ago time={s.since} /></span>}
       </header>
       <div className="flex flex-1 flex-col gap-1.5 px-3 py-2 text-sm">
         <p className="truncate font-mono text-xs text-dim" title={visible(s.target)}>{visible(s.target)}</p>
         <p className="text-xs text-dim">
           {s.tools >= 0 ? <To to={`/tools?server=${encodeURIComponent(s.name)}`}>{plural(s.tools, "tool")}</To> : "tools not asked for yet"}
           {s.server && ` · ${visible(s.server)}`}
-          {` · ${s.state === "ready" ? "connected" : "tried"} ${s.starts} ${s.starts === 1 ? "time" : "times"}`}{s.restarts > 0 && `, ${s.restarts} after a loss`}
+          {s.starts > 0 && ` · ${s.state === "ready" ? "connected" : "tried"} ${s.starts} ${s.starts === 1 ? "time" : "times"}`}{s.restarts > 0 && `, ${s.restarts} after a loss`}
         </p>
         {stat && stat.calls > 0 && (
           <dl aria-label="Calls of the last day" className="flex flex-wrap gap-x-4 gap-y-0.5 text-xs">
-            <Figure name="calls a day" value={count(stat.calls)} />
+            <Figure name="calls in 24 h" value={count(stat.calls)} />
             <Figure name="errors" value={count(stat.errors)} bad={stat.errors > 0} />
             <Figure name="p50" value={millis(stat.p50_ms)} />
             <Figure name="p95" value={millis(stat.p95_ms)} />
@@ -101,7 +101,7 @@ function Card({ server: s, whole, stat }: { server: ServerStatus; whole: boolean
         {whole && s.not_offered && s.not_offered.length > 0 && <NotOffered name={s.name} list={s.not_offered} />}
         {s.error && (
           <p role="alert" className="rounded bg-bad-ground px-2 py-1 text-sm break-words text-bad">{visible(s.error.message)}
-            {s.retry_at && !s.retry_at.startsWith("0001") && <span className="block text-xs">tried again {new Date(s.retry_at).toLocaleTimeString()}</span>}
+            {s.retry_at && !s.retry_at.startsWith("0001") && <span className="block text-xs">next try at {new Date(s.retry_at).toLocaleTimeString()}</span>}
           </p>
         )}
         {s.phases && s.phases.length > 0 && <Phases phases={s.phases} />}
@@ -119,7 +119,7 @@ function Card({ server: s, whole, stat }: { server: ServerStatus; whole: boolean
         </footer>
       )}
       {whole && owner && <LogOrFrames name={s.name} />}
-      {whole && <details className="border-t border-line px-3 py-2 text-sm"><summary>All that is known</summary><Json value={s} /></details>}
+      {whole && <details className="border-t border-line px-3 py-2 text-sm"><summary>Status as JSON</summary><Json value={s} /></details>}
       {removing && <RemoveServer name={s.name} onClose={() => setRemoving(false)} />}
       {logs && <Dialog wide title={`Log of ${s.name}`} onClose={() => setLogs(false)}><Logs name={s.name} /></Dialog>}
     </article>
@@ -132,7 +132,7 @@ const uses: Record<string, string> = { elicitation: "questions to a person", roo
 function NotOffered({ name, list }: { name: string; list: Unoffered[] }) {
   return (
     <section aria-label="Not offered" className="rounded-md border border-line px-2 py-1.5 text-xs">
-      <p className="text-dim">tenon does not offer this to it, and it may leave out the tools that need it. The configuration offers it; then connect again.</p>
+      <p className="text-dim">tenon does not offer this to the server, which may leave out tools that need it. To offer it, add the line to tenon.yaml and restart the server.</p>
       <ul className="mt-1 flex flex-col gap-0.5">
         {list.map((u) => (
           <li key={u.capability} className="break-words"><strong>{u.capability}</strong>{uses[u.capability] && ` (${uses[u.capability]})`}: <code className="font-mono break-all">{visible(`servers.${name}.${u.key}: ${u.value}`)}</code></li>

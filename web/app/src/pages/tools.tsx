@@ -59,7 +59,7 @@ function List({ current }: { current: string }) {
     <>
       <header className="flex flex-col gap-2 border-b border-line bg-panel p-2">
         <div className="flex items-center justify-between gap-2"><h1 className="px-1 text-lg font-semibold">Tools</h1><NewTool servers={(known.data?.items ?? []).map((s) => s.name)} tools={all.data?.items ?? []} /></div>
-        <input type="search" aria-label="Search tools by what they do" placeholder="what should it do?" className={field} value={words} onChange={(e) => setWords(e.target.value)} />
+        <input type="search" aria-label="Search tools by what they do" placeholder="Search by name or by what it does" className={field} value={words} onChange={(e) => setWords(e.target.value)} />
         <select aria-label="Server" className={field} value={server} onChange={(e) => setServer(e.target.value)}>
           <option value="">all servers</option>
           {servers.map((s) => <option key={s} value={s}>{visible(s)}</option>)}
@@ -115,7 +115,7 @@ function Detail({ name }: { name: string }) {
       <Lint tool={t} />
       <Panel title="What the model is told"><div className="p-3"><Json value={{ name: t.name, description: t.description, input_schema: t.input_schema }} /></div></Panel>
       {t.steps.length > 0 && (
-        <Panel title="How it came to be so">
+        <Panel title="Changes by the configuration">
           <ol className="divide-y divide-line">{t.steps.map((s, i) => <StepView key={i} step={s} />)}</ol>
         </Panel>
       )}
@@ -196,8 +196,8 @@ function TryIt({ tool }: { tool: ToolDetail }) {
       actions={
         <>
           {history.length > 0 && (
-            <select aria-label="Values from before" className={`${field} w-auto! py-0.5 text-xs`} value="" onChange={(e) => { setValue(history[Number(e.target.value)]); setForm(form + 1); }}>
-              <option value="">from before…</option>
+            <select aria-label="Earlier values" className={`${field} w-auto! py-0.5 text-xs`} value="" onChange={(e) => { setValue(history[Number(e.target.value)]); setForm(form + 1); }}>
+              <option value="">earlier values…</option>
               {history.map((h, i) => <option key={i} value={i}>{visible(JSON.stringify(h).slice(0, 80))}</option>)}
             </select>
           )}
@@ -212,7 +212,7 @@ function TryIt({ tool }: { tool: ToolDetail }) {
           <Copy label="Copy as CLI" text={`tenon tools call ${tool.name} --params ${quoted}`} />
           <Copy label="curl" text={`curl -H "Authorization: Bearer $TENON_TOKEN" -H 'Content-Type: application/json' ${location.origin}/api/v1/tools/${encodeURIComponent(tool.name)}/call -d '${JSON.stringify({ arguments: value ?? {} }).replaceAll("'", `'\\''`)}'`} />
           <Copy label="Go" text={`result, err := h.CallTool(ctx, ${JSON.stringify(tool.name)}, json.RawMessage(${json.includes("`") ? JSON.stringify(json) : `\`${json}\``}))`} />
-          <span className="text-xs text-dim">A person's own call is the decision; rules that deny still hold.</span>
+          <span className="text-xs text-dim">Your own call needs no approval; rules that deny it still hold.</span>
         </div>
       </form>
       {error !== undefined && <ErrorBox error={error} />}
