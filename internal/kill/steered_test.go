@@ -72,7 +72,7 @@ func (m *heldModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	switch {
 	case all == "talk":
-		say("live text")
+		say("live text.") // the last letter would be held back: the token of tenon serve, which is masked, begins with a t
 		select {
 		case <-m.heard:
 		case <-r.Context().Done():
