@@ -47,13 +47,14 @@ func (t *tx) hold(runs []string, expiredIsLost bool) (lost map[string]bool, err 
 		return nil, nil
 	}
 	expired := false
-	err = t.query(`SELECT l.run, `+live+` FROM @leases l JOIN unnest($1::text[], $2::bigint[]) AS u (run, epoch)
+	err = t.query(`SELECT l.run, `+live+`, (SELECT w.era FROM @writers w WHERE w.replica = $3 AND w.slot = 0)
+		FROM @leases l JOIN unnest($1::text[], $2::bigint[]) AS u (run, epoch)
 		ON l.run = u.run AND l.epoch = u.epoch AND l.owner = $3 ORDER BY l.run FOR SHARE OF l`,
 		[]any{names, epochs, t.s.replica},
 		func(rows pgx.Rows) error {
 			var run string
 			var works bool
-			err := scan(rows, &run, &works)
+			err := scan(rows, &run, &works, &t.era)
 			expired = expired || !works
 			if works || !expiredIsLost {
 				delete(lost, run)

@@ -134,6 +134,7 @@ func TestPooler(t *testing.T) {
 		}
 		l.moves(t)
 		l.check(t)
+		wantKnown(t, a, loadRun(0), true)
 	})
 }
 

@@ -54,6 +54,12 @@ const namedForks = 5
 // deleteSession deletes a session and its runs. It takes the leases of the runs, so that no replica can begin to work
 // on them.
 func (t *tx) deleteSession(id string) error {
+	if ok, err := t.s.settled(t.ctx); err != nil {
+		return err
+	} else if !ok {
+		return refuse(tenon.CodeConflict, "session %s cannot be deleted yet: an append got no answer, and the database "+
+			"may still be storing it; try again later", id)
+	}
 	var there int
 	err := t.row("SELECT 1 FROM @sessions WHERE id = $1 FOR UPDATE", []any{id}, &there)
 	if isNone(err) {
@@ -81,11 +87,18 @@ func (t *tx) deleteSession(id string) error {
 	if err != nil {
 		return err
 	}
-	if len(free) < len(runs) {
-		is := map[string]bool{}
-		for _, run := range free {
-			is[run] = true
+	is := map[string]bool{}
+	for _, run := range free {
+		is[run] = true
+	}
+	t.s.mu.Lock()
+	for _, run := range runs {
+		if _, held := t.s.leases[run]; held { // expired, but in use in this process
+			delete(is, run)
 		}
+	}
+	t.s.mu.Unlock()
+	if len(is) < len(runs) {
 		for _, run := range runs {
 			if !is[run] {
 				return refuse(tenon.CodeConflict,
@@ -135,6 +148,7 @@ func (t *tx) deleteRuns(id string, runs []string, numbers []int64) error {
 	for _, table := range []string{"events", "run_blobs", "tallies", "pending", "texts", "texts_upto"} {
 		t.queue("DELETE FROM @"+table+" WHERE run = ANY ($1::bigint[])", numbers)
 	}
+	t.queue("SELECT set_config('"+ownerSetting+"', $1, true)", t.s.replica)
 	for _, table := range []string{"signals", "reservations", "results", "leases"} {
 		t.queue("DELETE FROM @"+table+" WHERE run = ANY ($1::text[])", runs)
 	}

@@ -51,10 +51,7 @@ func TestExpand(t *testing.T) {
 	}
 	var before layout
 	for i, step := range append([]string{makeVersion}, migrations...) {
-		for q := range strings.SplitSeq(step, ";\n") {
-			if strings.TrimSpace(q) == "" {
-				continue
-			}
+		for _, q := range statements(step) {
 			if _, err := conn.Exec(t.Context(), s.sql(q)); err != nil {
 				t.Fatalf("step %d: %v: %s", i, err, q)
 			}

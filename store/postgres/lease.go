@@ -88,8 +88,12 @@ const acquire = `WITH u AS (SELECT u.run FROM unnest($1::text[]) AS u (run)),
 	SELECT run, epoch, set_config('synchronous_commit', 'off', true)
 	FROM (SELECT run, epoch FROM taken UNION ALL SELECT run, epoch FROM new) AS got`
 
-// acquireOnce returns the epochs of the leases that it took, by the stored form of the run.
+// acquireOnce returns the epochs of the leases that it took, by the stored form of the run. While an append may be under
+// way, it takes none, because this store may still own the lease in the database.
 func (s *Store) acquireOnce(ctx context.Context, runs []string) (epochs map[string]int64, err error) {
+	if ok, err := s.settled(ctx); !ok {
+		return nil, err
+	}
 	rows, err := s.pool.Query(ctx, s.sql(acquire), encode([]any{runs, s.replica})...)
 	if err != nil {
 		return nil, err
@@ -107,7 +111,7 @@ func (s *Store) acquireOnce(ctx context.Context, runs []string) (epochs map[stri
 
 // releaseLease deletes a lease. It need not be on disk before it returns: a lease that is there again after a crash of
 // the server expires, or its owner deletes it; see strays.
-const releaseLease = `DELETE FROM @leases WHERE run = $1 AND owner = $2 AND epoch = $3
+var releaseLease = `DELETE FROM @leases WHERE run = $1 AND ` + isOwn("$2") + ` AND epoch = $3
 	RETURNING set_config('synchronous_commit', 'off', true)`
 
 // ownLease is a lease of this store.
@@ -118,13 +122,11 @@ type ownLease struct {
 
 // release deletes a lease. If the database cannot be reached, the heartbeat deletes it later; see strays.
 func (s *Store) release(run string, epoch int64) {
+	s.forget(run)
 	ctx, stop := context.WithTimeout(s.ctx, s.lease)
 	defer stop()
 	_, _ = s.calls.releases.get(ctx, s, ownLease{run, epoch}) // strays and Close delete what remains
-	s.mu.Lock()
-	delete(s.leases, run)
-	delete(s.known, run)
-	s.mu.Unlock()
+	s.forgotten(run)
 	s.watch.notify()
 	s.hintOthers()
 }
@@ -133,6 +135,9 @@ func (s *Store) release(run string, epoch int64) {
 func (s *Store) releaseAll(ctx context.Context, list []ownLease) ([]answer[struct{}], error) {
 	ctx, stop := context.WithTimeout(ctx, s.lease)
 	defer stop()
+	if ok, err := s.settled(ctx); !ok { // the heartbeat deletes the leases later
+		return make([]answer[struct{}], len(list)), err
+	}
 	runs, epochs := make([]string, len(list)), make([]int64, len(list))
 	for i, l := range list {
 		runs[i], epochs[i] = l.run, l.epoch
@@ -141,7 +146,7 @@ func (s *Store) releaseAll(ctx context.Context, list []ownLease) ([]answer[struc
 	for range 3 {
 		_, err = s.pool.Exec(ctx, s.sql(`DELETE FROM @leases WHERE run IN (SELECT l.run FROM @leases l
 			JOIN unnest($1::text[], $2::bigint[]) AS u (run, epoch) ON l.run = u.run AND l.epoch = u.epoch
-			WHERE l.owner = $3 ORDER BY l.run FOR UPDATE OF l)
+			WHERE l.`+isOwn("$3")+` ORDER BY l.run FOR UPDATE OF l)
 			RETURNING set_config('synchronous_commit', 'off', true)`), encode([]any{runs, epochs, s.replica})...)
 		if err == nil || !passes(err) {
 			break
@@ -241,6 +246,9 @@ func (s *Store) Size() int { return max(1, int(s.size.Load())) }
 // strays deletes the leases of this replica that it does not know. They remain if a release failed, or if the answer to
 // an Acquire was lost.
 func (s *Store) strays(ctx context.Context) error {
+	if ok, err := s.settled(ctx); !ok {
+		return err
+	}
 	type lease struct {
 		run   string
 		epoch int64

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -41,8 +42,9 @@ type Config struct {
 	// open a store that is being filled.
 	Moving bool
 
-	// dial replaces the dialer in tests.
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// dial replaces the dialer in tests, and patience replaces the constant.
+	dial     func(ctx context.Context, network, addr string) (net.Conn, error)
+	patience time.Duration
 }
 
 const (
@@ -54,15 +56,19 @@ const (
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	name    string // for messages, without a password
-	schema  string // quoted
-	channel string // channel of notifications
-	log     *slog.Logger
-	now     func() time.Time
-	key     *signed.Key
-	lease   time.Duration
-	replica string // random id of this process
-	moving  bool   // Config.Moving
+	name     string // for messages, without a password
+	schema   string // quoted
+	channel  string // channel of notifications
+	log      *slog.Logger
+	now      func() time.Time
+	key      *signed.Key
+	lease    time.Duration
+	replica  string        // random id of this process
+	moving   bool          // Config.Moving
+	patience time.Duration // how long a write is tried, and then looked up
+	// limbo is the number of the last append of which it is not known whether it was stored, or 0; see [Store.settled].
+	limbo   atomic.Int64
+	unnamed atomic.Bool // no statement is prepared; see [tx.prepared]
 
 	pool  *pgxpool.Pool
 	calls gathers    // calls that share statements
@@ -87,8 +93,13 @@ type Store struct {
 	address string           // where other replicas reach this one; empty if they do not
 	leases  map[string]int64 // run → epoch of this store's lease; 0 while it is acquired
 	known   map[string]known // positions of runs with a lease of this store, as of its last write
-	probed  time.Time        // time until which the last result is valid
-	health  error
+	// guessed are the runs of the write under way that relies on known. guessing is closed at its end.
+	guessed  map[string]*position
+	guessing chan struct{}
+	// releasing are runs whose leases are being deleted. Their positions are not known.
+	releasing map[string]bool
+	probed    time.Time // time until which the last result is valid
+	health    error
 }
 
 // Open opens a store. It creates the tables in an empty database. Errors: invalid (the DSN, the schema), store (the
@@ -154,7 +165,7 @@ func newStore(c *Config, conn *pgx.ConnConfig) *Store {
 		key: c.Key, moving: c.Moving,
 		lease: max(c.Lease, minLease), ops: make(chan *op, maxBatch), quit: make(chan struct{}),
 		live: newLive(), hint: make(chan struct{}, 1), renew: make(chan struct{}, 1), leases: map[string]int64{},
-		known: map[string]known{}}
+		known: map[string]known{}, releasing: map[string]bool{}, patience: cmp.Or(c.patience, patience)}
 	if c.Lease <= 0 {
 		s.lease = defaultLease
 	}
@@ -231,8 +242,8 @@ func (s *Store) register(ctx context.Context, conns int32) error {
 	for i := range n {
 		s.slots <- &slot{id: i + 1}
 	}
-	_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @writers SELECT $1, i, 0 FROM generate_series(0, $2::int) i`),
-		s.replica, n)
+	_, err := s.pool.Exec(ctx, s.sql(`INSERT INTO @writers (replica, slot, n, era)
+		SELECT $1, i, 0, `+newEra+` FROM generate_series(0, $2::int) i`), s.replica, n)
 	return err
 }
 
@@ -257,7 +268,12 @@ func (s *Store) Close() error {
 func (s *Store) leave() {
 	ctx, stop := context.WithTimeout(context.Background(), s.lease)
 	defer stop()
-	for _, table := range []string{"@follows WHERE replica", "@live WHERE target", "@leases WHERE owner",
+	if ok, _ := s.settled(ctx); !ok {
+		s.log.Debug("an append may be under way, so this replica is not removed; its row expires", "store", s.name)
+		return
+	}
+	for _, table := range []string{"@follows WHERE replica", "@live WHERE target",
+		"@leases WHERE " + isOwn("$1") + " AND owner",
 		"@writers WHERE replica", "@replicas WHERE id"} {
 		if _, err := s.pool.Exec(ctx, s.sql("DELETE FROM "+table+" = $1"), s.replica); err != nil {
 			s.log.Debug("this replica is not removed; its row expires", "store", s.name, "error", err.Error())

@@ -265,7 +265,7 @@ $$;
 CREATE INDEX runs_expiry ON @runs (@first_expiry(waiting) COLLATE "C") WHERE state = 'input_required';
 `, `
 ALTER TABLE @replicas ADD COLUMN searches boolean NOT NULL DEFAULT true;
-`}
+`, addEras}
 
 // The column searches is whether a replica searches for runs that nobody works on. Programs before do not write it, and
 // most of their replicas search.
@@ -305,10 +305,7 @@ func (s *Store) migrate(ctx context.Context) error {
 			steps = append([]string{makeVersion}, steps...)
 		}
 		for _, step := range steps {
-			for q := range strings.SplitSeq(step, ";\n") {
-				if q = strings.TrimSpace(q); q == "" {
-					continue
-				}
+			for _, q := range statements(step) {
 				if _, err := tx.Exec(ctx, s.sql(q)); err != nil {
 					return err
 				}
@@ -321,6 +318,23 @@ func (s *Store) migrate(ctx context.Context) error {
 		return s.storeError("migrate to version "+fmt.Sprint(len(migrations)), err)
 	}
 	return nil
+}
+
+// statements returns the statements of a migration. The body of a function is between $$.
+func statements(step string) (list []string) {
+	text := ""
+	for part := range strings.SplitSeq(step, ";\n") {
+		text += part
+		if strings.Count(text, "$$")%2 != 0 {
+			text += ";\n"
+			continue
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			list = append(list, text)
+		}
+		text = ""
+	}
+	return list
 }
 
 const makeVersion = `

@@ -19,22 +19,30 @@ func (t *tx) queue(query string, args ...any) {
 // queueArrays adds a statement whose arguments are arrays of numbers or of bytes. They are sent in their binary format:
 // the text format of 1 KiB of bytes has 2 KiB, and both sides spend most of their time on it.
 func (t *tx) queueArrays(query string, args ...any) {
-	values, oids, formats := make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
-	var err error
+	values, oids, formats, err := t.binary(args)
+	t.add(err, query, values, oids, formats)
+}
+
+// binary encodes numbers, texts, and arrays of numbers or of bytes in their binary format.
+func (t *tx) binary(args []any) (values [][]byte, oids []uint32, formats []int16, err error) {
+	values, oids, formats = make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
 	for i, a := range args {
-		var list any
-		oids[i], formats[i] = pgtype.Int8ArrayOID, pgtype.BinaryFormatCode
-		switch a := a.(type) {
+		formats[i] = pgtype.BinaryFormatCode
+		switch list := a.(type) {
+		case int64:
+			oids[i] = pgtype.Int8OID
+		case string:
+			oids[i] = pgtype.TextOID
 		case []int64:
-			list = pgtype.FlatArray[int64](a)
+			oids[i], a = pgtype.Int8ArrayOID, pgtype.FlatArray[int64](list)
 		case [][]byte:
-			list, oids[i] = pgtype.FlatArray[[]byte](a), pgtype.ByteaArrayOID
+			oids[i], a = pgtype.ByteaArrayOID, pgtype.FlatArray[[]byte](list)
 		}
 		var ierr error
-		values[i], ierr = t.conn.Conn().TypeMap().Encode(oids[i], formats[i], list, nil)
+		values[i], ierr = t.conn.Conn().TypeMap().Encode(oids[i], formats[i], a, nil)
 		err = cmp.Or(err, ierr)
 	}
-	t.add(err, query, values, oids, formats)
+	return values, oids, formats, err
 }
 
 func (t *tx) add(err error, query string, values [][]byte, oids []uint32, formats []int16) {
@@ -66,6 +74,9 @@ func (t *tx) send() (tag pgconn.CommandTag, err error) {
 
 // flush sends the queued statements.
 func (t *tx) flush() error {
+	if t.guess {
+		return errGuess
+	}
 	_, err := t.send()
 	return err
 }
@@ -73,6 +84,9 @@ func (t *tx) flush() error {
 // exec sends a statement and returns the number of rows that it changed.
 func (t *tx) exec(query string, args ...any) (changed int64, err error) {
 	t.queue(query, args...)
+	if t.guess {
+		return 0, errGuess
+	}
 	tag, err := t.send()
 	return tag.RowsAffected(), err
 }

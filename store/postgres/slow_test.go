@@ -161,28 +161,36 @@ func TestSlow_PG_read(t *testing.T) {
 	}
 }
 
-// TestDeadlock_PG makes an append and another transaction wait for each other. PostgreSQL ends one of them. The append is
-// stored once.
+// TestDeadlock_PG makes an append and another transaction wait for each other: an append that looks at its lease, and one
+// that relies on the era of its leases. PostgreSQL ends one of the transactions. The append is stored once.
 func TestDeadlock_PG(t *testing.T) {
-	s, c, log := slowStore(t, "deadlock_timeout=50")
-	other := newRival(t, "LOCK TABLE "+c.Schema+".events IN SHARE MODE")
-	done := make(chan error, 1)
-	go func() { done <- appendTo(t, s, "r", 2) }()
-	wait(t, "the append waits for the table, and has locked its lease", func() bool {
-		var n int
-		err := s.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted
-			AND relation = $1::text::regclass`, c.Schema+".events").Scan(&n)
-		return err == nil && n > 0
-	})
-	err := other.exec("UPDATE " + c.Schema + ".leases SET epoch = epoch WHERE run = 'r'")
-	if err == nil { // the append was ended, and is made again
-		log.until(t, "40P01")
+	for name, row := range map[string]string{"lease": ".leases SET epoch = epoch WHERE run = 'r'",
+		"writer": ".writers SET n = n WHERE slot = 0"} {
+		t.Run(name, func(t *testing.T) {
+			s, c, log := slowStore(t, "deadlock_timeout=50")
+			if name == "lease" {
+				s.forgetAll()
+			}
+			other := newRival(t, "LOCK TABLE "+c.Schema+".events IN SHARE MODE")
+			done := make(chan error, 1)
+			go func() { done <- appendTo(t, s, "r", 2) }()
+			wait(t, "the append waits for the table, and has locked the row", func() bool {
+				var n int
+				err := s.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted
+					AND relation = $1::text::regclass`, c.Schema+".events").Scan(&n)
+				return err == nil && n > 0
+			})
+			err := other.exec("UPDATE " + c.Schema + row)
+			if err == nil { // the append was ended, and is made again
+				log.until(t, "40P01")
+			}
+			other.end()
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			wantEvents(t, s, "r", 2)
+		})
 	}
-	other.end()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	wantEvents(t, s, "r", 2)
 }
 
 // TestMigration_PG_interrupted ends the connection of a migration between two of its steps. Nothing of it remains, and
@@ -201,7 +209,7 @@ func TestMigration_PG_interrupted(t *testing.T) {
 		fmt.Sprintf("UPDATE @version SET version = %d, readers = %d", old, readers),
 		`INSERT INTO @runs (id, session, principal, caller, parent, parent_seq, core, agent, model, title, state, stop, created,
 			updated) VALUES ('r', '', '', '', '', 0, 'core', '', '', 'old', 'working', '', 0, 0)`}) {
-		for q := range strings.SplitSeq(step, ";\n") {
+		for _, q := range statements(step) {
 			if _, err := conn.Exec(t.Context(), before.sql(q)); err != nil {
 				t.Fatalf("%v: %s", err, q)
 			}

@@ -18,8 +18,9 @@ const patience = 30 * time.Second
 // slot is the row of a connection that writes. Only one transaction uses a slot at a time. Each transaction writes its
 // number into the row, so the row contains the number if and only if the transaction was committed.
 type slot struct {
-	id int
-	n  int64
+	id   int
+	n    int64
+	last int64 // number of the last transaction that was committed
 }
 
 // tx is a transaction under way.
@@ -32,8 +33,10 @@ type tx struct {
 	broken error        // a statement could not be encoded
 	runs   map[string]*position
 	lost   map[string]bool // runs whose lease this store has lost
-	// epochs are the leases of runs that the transaction has locked.
+	// epochs are the leases of runs that the transaction has locked, or that it relies on in the era.
 	epochs map[string]int64
+	era    int64 // see era.go; 0 if it is not known
+	guess  bool  // nothing is sent before the end, and nothing is read
 
 	inserts eventRows // rows of events that are not sent yet
 }
@@ -80,7 +83,7 @@ func (s *Store) single(ctx context.Context, do func(*tx) error) error {
 // expired, transact waits for a heartbeat. The results of calls are therefore not lost if the database could not be
 // reached for longer than a lease.
 func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), s.patience)
 	defer stop()
 	var since time.Time // time of the first attempt that found expired leases
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
@@ -104,13 +107,14 @@ func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 	}
 }
 
-// try makes one attempt of a transaction. If the positions of all runs are known, all statements are sent together, and
-// the database compares the positions. If one of them differs, the transaction is made again with a look at them.
+// try makes one attempt of a transaction. If the positions of all runs are known, all statements are sent together. If
+// the last one fails because a position may be different, the transaction is made again with a look at the positions.
 func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost bool, do func(*tx) error) error {
 	if !expiredIsLost && s.knows(runs) {
 		if err := s.attempt(ctx, sl, runs, false, true, do); !isWrongGuess(err) {
 			return err
 		}
+		s.forgetAll()
 	}
 	return s.attempt(ctx, sl, runs, expiredIsLost, false, do)
 }
@@ -122,9 +126,28 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 		return err
 	}
 	defer conn.Release()
-	t := &tx{s: s, ctx: ctx, conn: conn, runs: map[string]*position{}, epochs: map[string]int64{}}
-	defer func() { t.remember(runs, err) }()
+	t := &tx{s: s, ctx: ctx, conn: conn, runs: map[string]*position{}, epochs: map[string]int64{}, guess: guess}
 	sl.n++
+	mine := sl.n
+	defer func() {
+		if err == nil {
+			sl.last = mine
+			s.inLimbo(sl, 0)
+		}
+		t.remember(runs, err)
+	}()
+	if guess {
+		if err = t.recall(runs); err == nil {
+			err = do(t)
+		}
+		if err != nil {
+			return err
+		}
+		if err = t.appendRows(sl); err != nil {
+			return err
+		}
+		return t.finish(sl, "SELECT 1")
+	}
 	t.queue("BEGIN")
 	// If a process is stopped within a transaction, the transaction must not hold its locks for longer than the lease.
 	t.queue("SELECT set_config('idle_in_transaction_session_timeout', $1, true)", s.idle())
@@ -132,11 +155,8 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 	if s.moving {
 		begin = beginAnyWrite
 	}
-	t.queue(begin, s.replica, sl.id, sl.n)
-	switch {
-	case guess:
-		err = t.recall(runs)
-	case len(runs) > 0:
+	t.queue(begin, s.replica, sl.id, sl.n, sl.last)
+	if len(runs) > 0 {
 		if t.lost, err = t.hold(runs, expiredIsLost); err == nil {
 			err = t.positions(runs)
 		}
@@ -148,30 +168,34 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 		t.rollback()
 		return err
 	}
-	return t.commit(sl)
+	t.insertEvents()
+	t.queue("COMMIT")
+	return t.finish(sl, "COMMIT")
 }
 
 func (t *tx) rollback() {
+	if t.guess {
+		return // without BEGIN, an error has rolled it back
+	}
 	// If ROLLBACK fails, the connection is closed, which ends its transaction.
 	if _, err := t.conn.Exec(t.ctx, "ROLLBACK"); err != nil {
 		_ = t.conn.Conn().Close(t.ctx)
 	}
 }
 
-// commit sends the queued statements and COMMIT.
-func (t *tx) commit(sl *slot) error {
-	t.insertEvents()
-	t.queue("COMMIT")
+// finish sends the queued statements, of which the last one ends the transaction. want is its answer. If the connection
+// ends before the answer, finish looks up whether the transaction was committed.
+func (t *tx) finish(sl *slot, want string) error {
 	tag, err := t.send()
 	switch pg, ok := errors.AsType[*pgconn.PgError](err); {
-	case err == nil && tag.String() == "COMMIT":
+	case err == nil && tag.String() == want:
 		return nil
 	case err == nil:
 		t.rollback()
 		return errors.New("the database rolled the write back")
 	case ok && pg.Severity == "ERROR": // the server refused a statement and did not commit
 		t.rollback()
-		return err
+		return t.s.withoutName(err)
 	}
 	_ = t.conn.Conn().Close(t.ctx) // ends the transaction if it is still under way
 	return t.s.lookUp(sl, err)
@@ -182,31 +206,34 @@ func (t *tx) commit(sl *slot) error {
 // If the server has not read the transaction yet, the look-up stores a later number, and the transaction will fail; see
 // beginWrite.
 func (s *Store) lookUp(sl *slot, why error) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), s.patience)
 	defer stop()
 	mine := sl.n
 	sl.n++ // the number that the look-up may store
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		var n int64
-		err := s.pool.QueryRow(ctx, s.sql(fence), s.replica, sl.id, mine).Scan(&n)
+		err := s.pool.QueryRow(ctx, s.sql(fence), s.replica, sl.id, mine, sl.last).Scan(&n)
 		switch {
 		case err == nil && n == mine:
 			return nil
 		case err == nil:
+			s.inLimbo(sl, 0)
 			return notCommitted{why}
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
+			s.inLimbo(sl, mine)
 			return errors.Join(errUnknown, why)
 		}
 	}
 }
 
 // fence returns the number of the last transaction of a slot. If it is not $3, it is at least $3 + 1 from now on, and
-// the transaction $3 can no longer be made.
+// the transaction $3 can no longer be made. A loss of commits begins a new era, as in [numbered].
 const fence = `INSERT INTO @writers AS w (replica, slot, n) VALUES ($1, $2, $3::bigint + 1)
-	ON CONFLICT (replica, slot) DO UPDATE SET n = CASE WHEN w.n = $3 THEN w.n ELSE greatest(w.n, excluded.n) END
+	ON CONFLICT (replica, slot) DO UPDATE SET n = CASE WHEN w.n = $3 THEN w.n ELSE greatest(w.n, excluded.n) END,
+		era = CASE WHEN w.era <> 0 AND w.n < $4 THEN ` + newEra + ` ELSE w.era END
 	RETURNING n`
 
 // notCommitted is the error of a transaction whose look-up showed that it was not committed.
@@ -217,6 +244,9 @@ func (n notCommitted) Unwrap() error { return n.err }
 
 // query reads rows.
 func (t *tx) query(query string, args []any, row func(pgx.Rows) error) error {
+	if t.guess {
+		return errGuess
+	}
 	if err := t.flush(); err != nil {
 		return err
 	}

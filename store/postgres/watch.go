@@ -15,6 +15,9 @@ const (
 	pollEvery = 40 * time.Millisecond
 	// listening is the interval of polls while a connection listens, because a notification can be lost.
 	listening = time.Second
+	// notifyPause is the pause after a notification. The next one covers all changes in between. A notification costs
+	// the server as much as an append.
+	notifyPause = 5 * time.Millisecond
 	// listenAgain is the pause before the next attempt to listen.
 	listenAgain = 2 * time.Second
 )
@@ -92,6 +95,10 @@ func (s *Store) notifyOthers() {
 			s.log.Debug("no notification of other replicas; they poll", "store", s.name, "error", err.Error())
 		}
 		stop()
+		select {
+		case <-time.After(notifyPause):
+		case <-s.ctx.Done():
+		}
 	}
 }
 

@@ -346,33 +346,6 @@ func testExpired(t *testing.T, open func() store.Store) {
 	}
 }
 
-// testUnheld looks for runs that nobody has the lease of. A store may return others, too.
-func testUnheld(t *testing.T, open func() store.Store) {
-	s, other, ctx := open(), open(), t.Context()
-	for i := range 3 {
-		create(t, s, fmt.Sprint("run_", i), fmt.Sprint("s", i), 1)
-	}
-	release, ok, err := other.Acquire("run_1")
-	must(t, err)
-	if !ok {
-		t.Fatal("run_1 is held")
-	}
-	unheld := func() (ids []string) {
-		rows, err := s.Runs(ctx, store.RunFilter{State: tenon.RunWorking, Unheld: true,
-			Except: func(id string) bool { return id == "run_2" }})
-		must(t, err)
-		for _, r := range rows {
-			if held, err := s.Held(r.ID); err == nil && !held {
-				ids = append(ids, r.ID)
-			}
-		}
-		return ids
-	}
-	equal(t, "without the lease", unheld(), []string{"run_0"})
-	release()
-	equal(t, "after its release", unheld(), []string{"run_1", "run_0"})
-}
-
 func testInbox(t *testing.T, open func() store.Store) {
 	s, other, ctx := open(), open(), t.Context()
 	create(t, s, "r", "s", 3)
