@@ -57,8 +57,8 @@ func (t *tx) deleteSession(id string) error {
 	if ok, err := t.s.settled(t.ctx); err != nil {
 		return err
 	} else if !ok {
-		return refuse(tenon.CodeConflict, "session %s cannot be deleted yet: an append got no answer, and the database "+
-			"may still be storing it; try again later", id)
+		return refuse(tenon.CodeConflict, "session %s cannot be deleted yet: an append got no answer, and the "+
+			"database may still be storing it; try again later", id)
 	}
 	var there int
 	err := t.row("SELECT 1 FROM @sessions WHERE id = $1 FOR UPDATE", []any{id}, &there)

@@ -105,7 +105,8 @@ func (s *Store) settled(ctx context.Context) (ok bool, err error) {
 		return true, nil
 	}
 	err = s.each(ctx, `WITH w AS (SELECT replica FROM @writers WHERE replica = $1 AND slot = 0 FOR UPDATE SKIP LOCKED),
-		stored AS (UPDATE @writers SET era = `+newEra+` FROM w WHERE @writers.replica = w.replica AND slot = 0 RETURNING 1)
+		stored AS (UPDATE @writers SET era = `+newEra+` FROM w
+			WHERE @writers.replica = w.replica AND slot = 0 RETURNING 1)
 		SELECT EXISTS (SELECT 1 FROM stored) OR NOT EXISTS (SELECT 1 FROM @writers WHERE replica = $1 AND slot = 0)`,
 		[]any{s.replica}, func(rows pgx.Rows) error { return rows.Scan(&ok) })
 	if err != nil || !ok {

@@ -88,8 +88,8 @@ const acquire = `WITH u AS (SELECT u.run FROM unnest($1::text[]) AS u (run)),
 	SELECT run, epoch, set_config('synchronous_commit', 'off', true)
 	FROM (SELECT run, epoch FROM taken UNION ALL SELECT run, epoch FROM new) AS got`
 
-// acquireOnce returns the epochs of the leases that it took, by the stored form of the run. While an append may be under
-// way, it takes none, because this store may still own the lease in the database.
+// acquireOnce returns the epochs of the leases that it took, by the stored form of the run. While an append may be
+// under way, it takes none, because this store may still own the lease in the database.
 func (s *Store) acquireOnce(ctx context.Context, runs []string) (epochs map[string]int64, err error) {
 	if ok, err := s.settled(ctx); !ok {
 		return nil, err

@@ -31,9 +31,9 @@ var (
 		coalesce((SELECT encode(name, 'hex')::int FROM @marks WHERE ` + isMove + ` LIMIT 1), 0)`)
 )
 
-// numbered is a statement that stores the number $3 of a transaction. A missing row gets an era. If the last transaction
-// that was committed, $4, is not in the database any more, it has lost commits, and the row gets a new era. Afterwards,
-// the number in the row does not show this loss any more.
+// numbered is a statement that stores the number $3 of a transaction. A missing row gets an era. If the last
+// transaction that was committed, $4, is not in the database any more, it has lost commits, and the row gets a new era.
+// Afterwards, the number in the row does not show this loss any more.
 func numbered(n string) string {
 	return `WITH stored AS (INSERT INTO @writers AS w (replica, slot, n, era)
 		VALUES ($1, $2, ` + n + `, ` + newEra + `)
