@@ -136,11 +136,12 @@ func frame(term *pty.Terminal, at time.Duration) Frame {
 	return f
 }
 
-// varying matches what differs between two sessions with the same commands: ids, durations, and the bars of durations.
-var varying = regexp.MustCompile(`(run|ses)_[0-9a-z]{20}|\+?<?\b\d+(\.\d+)?(ms|s)\b|[█▏▎▍▌▋▊▉░]+|\s+`)
+// varying matches what differs between two sessions with the same commands: ids, durations, ages, and the bars of
+// durations.
+var varying = regexp.MustCompile(`(run|ses)_[0-9a-z]{20}|\+?<?\b\d+(\.\d+)?(ms|s)\b|\b(now|ago)\b|[█▏▎▍▌▋▊▉░]+|\s+`)
 
 // Difference returns the first difference between what two recordings show, and "" if there is none. It ignores ids,
-// durations, and spaces, which align columns.
+// durations, ages, and spaces, which align columns.
 func (r *Recording) Difference(other *Recording) string {
 	if r.Columns != other.Columns || r.Rows != other.Rows || r.Title != other.Title {
 		return fmt.Sprintf("%q with %d × %d characters, %q with %d × %d",
