@@ -31,6 +31,8 @@ var arrows = map[string][]string{
 	"internal/patience":    {},
 	"internal/garbage":     {},
 	"internal/deepstack":   {},
+	"internal/quick":       {"internal/garbage", "internal/quick/first"},
+	"internal/quick/first": {"internal/deepstack"},
 	"internal/outbound":    {},
 	"internal/forward":     {"internal/rawjson"},
 	"internal/wholefile":   {},
@@ -51,7 +53,7 @@ var arrows = map[string][]string{
 	"internal/authserver":  {},
 	"internal/accesstoken": {},
 	"internal/keyring":     {},
-	"servers":              {"internal/rawjson", "catalog", "policy", "jsonrpc", "mcp", "transport", "servers/oauth", "internal/lazyregexp"}, // catalog: the config structs of a server's tools
+	"servers":              {"internal/rawjson", "internal/deepstack", "catalog", "policy", "jsonrpc", "mcp", "transport", "servers/oauth", "internal/lazyregexp"}, // catalog: the config structs of a server's tools
 
 	"model":           {"internal/cloudtoken", "internal/lazyregexp", "internal/rawjson", "internal/sse"},
 	"model/anthropic": {"model", "internal/rawjson", "internal/sse"},
@@ -87,7 +89,7 @@ var arrows = map[string][]string{
 	"compat/researchai": {"compat", "config/tree", "servers"},
 	"compat/trustgraph": {"catalog", "compat", "config/tree", "servers", "internal/lazyregexp"},
 	"config":            {"config/tree", "compat", "compat/aidk", "compat/editors", "compat/holodeck", "compat/researchai", "compat/trustgraph", "agent", "catalog", "model", "model/react", "policy", "schedule", "servers", "table", "trust", "workflow", "internal/accesstoken", "internal/keyring", "internal/outbound", "internal/privatefile", "internal/protect", "internal/wholefile", "internal/filelock", "internal/safezip", "internal/lazyregexp"}, // outbound: what a private address is
-	"host":              {"agent", "catalog", "config", "engine", "engine/local", "executor", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/ollama", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/copying", "store/pieces", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/filelock", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/safezip", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
+	"host":              {"agent", "catalog", "config", "engine", "engine/local", "executor", "internal/deepstack", "mcp", "model", "model/anthropic", "model/bedrock", "model/gemini", "model/ollama", "model/openai", "model/react", "model/script", "model/textcall", "policy", "record", "schedule", "servers", "servers/oauth", "store", "store/copying", "store/pieces", "store/postgres", "store/signed", "store/sqlite", "table", "telemetry", "transport", "view", "workflow", "workflow/runner", "internal/keyring", "internal/exactjson", "internal/filelock", "internal/outbound", "internal/patience", "internal/privatefile", "internal/protect", "internal/rawjson", "internal/spread", "internal/safezip", "internal/wholefile", "mcp/elicit", "pins", "store/sealed", "transcript", "internal/lazyregexp"},
 
 	"eval": {"agent", "catalog", "config", "host", "view"},
 
@@ -114,8 +116,8 @@ var arrows = map[string][]string{
 	"internal/service":         {"internal/template"},
 	"internal/template":        {},
 	"internal/pty":             {},
-	"cmd/tenon":                {"internal/cli"},
-	"internal/cli":             {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/deepstack", "internal/exactjson", "internal/forward", "internal/garbage", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "internal/markdown", "internal/tui", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "internal/service", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
+	"cmd/tenon":                {"internal/quick", "internal/cli"},
+	"internal/cli":             {"agent", "catalog", "config", "docs", "engine", "eval", "gateway", "host", "httpapi", "internal/clientfile", "internal/exactjson", "internal/forward", "internal/privatefile", "internal/rawjson", "internal/testserver", "internal/wholefile", "internal/filelock", "internal/markdown", "internal/tui", "model", "model/script", "policy", "record", "servers", "servers/registry", "table", "telemetry", "transport", "trust", "view", "web", "workflow", "internal/safezip", "internal/service", "mcp/elicit", "pins", "transcript", "internal/lazyregexp"},
 	"internal/safezip":         {},
 	"internal/safezip/ziptest": {},
 	"mcp/elicit":               {"catalog", "internal/exactjson", "internal/rawjson"},

@@ -27,7 +27,7 @@ func (m merger) merge(top, below *tree.Node, p place) *tree.Node {
 	case oneLayer[p.pattern] && !below.IsNull():
 		return below
 	}
-	k, ok := declared().byPath[p.pattern]
+	k, ok := declared().key(p.pattern)
 	switch {
 	case !ok && (top.Kind != tree.Map || below.Kind != tree.Map):
 		return top // an error that the decoder reports

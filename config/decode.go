@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -33,9 +34,15 @@ type field struct {
 	typ      reflect.Type
 }
 
-// fields returns the keys of a config struct in the order of its fields.
+// fieldsOf has the keys of each config struct that was asked for, a []field for each reflect.Type.
+var fieldsOf sync.Map
+
+// fields returns the keys of a config struct in the order of its fields. Callers must not change them.
 func fields(t reflect.Type) []field {
-	var out []field
+	if known, ok := fieldsOf.Load(t); ok {
+		return known.([]field)
+	}
+	out := make([]field, 0, t.NumField())
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		name, _, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
@@ -48,6 +55,7 @@ func fields(t reflect.Type) []field {
 		f.min, f.max = number(sf.Tag.Get("min")), number(sf.Tag.Get("max"))
 		out = append(out, f)
 	}
+	fieldsOf.Store(t, out)
 	return out
 }
 
@@ -59,6 +67,9 @@ func list(s string) []string {
 }
 
 func number(s string) *float64 {
+	if s == "" {
+		return nil // most keys; ParseFloat would make an error
+	}
 	if f, err := strconv.ParseFloat(s, 64); err == nil {
 		return &f
 	}

@@ -75,7 +75,7 @@ type Key struct {
 // or map.
 func DirectionOf(path string) (Key, bool) {
 	for p := patternOf(path); p != ""; p = p[:max(0, strings.LastIndexAny(p, ".["))] {
-		if k, ok := declared().byPath[p]; ok {
+		if k, ok := declared().key(p); ok {
 			return k, true
 		}
 	}
@@ -137,7 +137,7 @@ func (k Key) compareEntries(before, after *tree.Node) (more, less bool) {
 		}
 	}
 	if before == nil || after == nil {
-		if whole := flowNode(declared().fields[k.Path].def); whole != nil && whole.Kind == tree.List {
+		if whole := flowNode(declared().field(k.Path).def); whole != nil && whole.Kind == tree.List {
 			before, after = cmp.Or(before, whole), cmp.Or(after, whole)
 		}
 	}
@@ -179,7 +179,7 @@ const unlimited = 1e300
 // invalid.
 func (k Key) amount(n *tree.Node) (float64, bool) {
 	if n == nil || n.IsNull() {
-		f := declared().fields[k.Path]
+		f := declared().field(k.Path)
 		if n = flowNode(f.def); n == nil || k.Unlimited && f.def != "" && (f.def[0] < '0' || f.def[0] > '9') {
 			return unlimited, k.Unlimited
 		}
@@ -240,14 +240,36 @@ func flowNode(s string) *tree.Node {
 // declarations is the table of the keys, with the fields of [Config] to which they belong.
 type declarations struct {
 	keys   []Key
-	byPath map[string]Key
-	fields map[string]field
-	// objects contains the keys that only contain other keys. aliases maps other names of keys to their names. shorts
-	// maps an object to the key that a scalar in its place sets.
-	objects map[string]bool
+	byPath map[string]int // indexes of keys
+	fields map[string]*field
+	// aliases maps other names of keys to their names. shorts maps an object to the key that a scalar in its place
+	// sets.
 	aliases map[string]string
 	shorts  map[string]string
 	unused  []string // rows of the table for keys that do not exist
+}
+
+// key returns the declaration of a key by its pattern.
+func (d *declarations) key(pattern string) (Key, bool) {
+	i, ok := d.byPath[pattern]
+	if !ok {
+		return Key{}, false
+	}
+	return d.keys[i], true
+}
+
+// field returns the field of a key by its pattern, and the zero value if there is no such key.
+func (d *declarations) field(pattern string) field {
+	if f := d.fields[pattern]; f != nil {
+		return *f
+	}
+	return field{}
+}
+
+// object reports whether a key only contains other keys.
+func (d *declarations) object(pattern string) bool {
+	f := d.fields[pattern]
+	return f != nil && isObject(*f)
 }
 
 var declared = sync.OnceValue(declare)

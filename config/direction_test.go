@@ -39,10 +39,10 @@ the values of several layers make the one that holds:
 func TestDirections(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(layersHead)
-	eachKey(reflect.TypeFor[Config](), place{}, func(p place, f field) {
-		k, ok := declared().byPath[p.pattern]
+	eachKey(reflect.TypeFor[Config](), place{}, func(p place, f *field) {
+		k, ok := declared().key(p.pattern)
 		switch {
-		case isObject(f) && !ok:
+		case isObject(*f) && !ok:
 			return
 		case !ok:
 			t.Errorf("%s has no direction; add it to sections in config/directions.go", p.pattern)

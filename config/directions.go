@@ -284,13 +284,14 @@ var sections = []section{
 }
 
 // declare expands the sections to one declaration for each key of [Config].
-func declare() declarations {
-	rows := map[string]row{}
-	eachRow(func(path string, r row) { rows[path] = r })
-	d := declarations{byPath: map[string]Key{}, fields: map[string]field{}, objects: map[string]bool{},
-		aliases: map[string]string{}, shorts: map[string]string{}}
-	eachKey(reflect.TypeFor[Config](), place{}, func(p place, f field) {
-		d.fields[p.pattern], d.objects[p.pattern] = f, isObject(f)
+func declare() *declarations {
+	const most = 600 // a few more than there are keys: a map that grows leaves its smaller tables as garbage
+	rows := make(map[string]*row, most)
+	eachRow(func(path string, r *row) { rows[path] = r })
+	d := &declarations{keys: make([]Key, 0, most), byPath: make(map[string]int, most),
+		fields: make(map[string]*field, most), aliases: map[string]string{}, shorts: map[string]string{}}
+	eachKey(reflect.TypeFor[Config](), place{}, func(p place, f *field) {
+		d.fields[p.pattern] = f
 		if f.short {
 			d.shorts[strings.TrimSuffix(p.pattern, "."+f.name)] = f.name
 		}
@@ -305,7 +306,7 @@ func declare() declarations {
 		k := Key{Path: p.pattern, Direction: r.direction, Combine: r.combine, Measure: r.measure,
 			Words:     strings.Fields(r.words),
 			Unlimited: r.unlimited, Least: cmp.Or(r.least, LayerProject), Fact: r.fact}
-		d.keys, d.byPath[p.pattern] = append(d.keys, k), k
+		d.keys, d.byPath[p.pattern] = append(d.keys, k), len(d.keys)
 	})
 	d.unused = slices.Sorted(maps.Keys(rows))
 	return d
@@ -315,7 +316,7 @@ func declare() declarations {
 // Unlike [declared], it needs no reflection over the whole configuration, which costs each start a millisecond.
 var restricted = sync.OnceValue(func() map[string]Layer {
 	least := map[string]Layer{}
-	eachRow(func(path string, r row) {
+	eachRow(func(path string, r *row) {
 		if r.least != "" {
 			least[path] = r.least
 		}
@@ -324,12 +325,12 @@ var restricted = sync.OnceValue(func() map[string]Layer {
 })
 
 // eachRow calls f with each path of the sections and its row.
-func eachRow(f func(path string, r row)) {
+func eachRow(f func(path string, r *row)) {
 	for _, s := range sections {
 		for _, under := range strings.Fields(s.paths) {
-			for _, r := range s.rows {
-				for _, key := range strings.Fields(r.keys) {
-					f(strings.TrimPrefix(under+"."+key, ".."), r)
+			for i := range s.rows {
+				for _, key := range strings.Fields(s.rows[i].keys) {
+					f(strings.TrimPrefix(under+"."+key, ".."), &s.rows[i])
 				}
 			}
 		}
@@ -338,8 +339,10 @@ func eachRow(f func(path string, r row)) {
 
 // eachKey calls f for each key of a config struct, in the order of the reference. A value of type secret counts as
 // one key, without the keys inside.
-func eachKey(t reflect.Type, p place, f func(place, field)) {
-	for _, key := range fields(t) {
+func eachKey(t reflect.Type, p place, f func(place, *field)) {
+	known := fields(t)
+	for i := range known {
+		key := &known[i]
 		at := p.key(key.name)
 		f(at, key)
 		typ := key.typ

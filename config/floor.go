@@ -84,7 +84,7 @@ func withOwnNames(n *tree.Node, p place) *tree.Node {
 		whole.Append(short, n, n)
 		return whole
 	}
-	if n.Kind != tree.Map || p.pattern != "" && !declared().objects[p.pattern] {
+	if n.Kind != tree.Map || p.pattern != "" && !declared().object(p.pattern) {
 		return n
 	}
 	if judgedApart[p.pattern] {

@@ -87,7 +87,8 @@ func (c *Config) holdLimits(name string, own agent.Limits) {
 		if before.Field(key.index).Equal(after.Field(key.index)) {
 			continue
 		}
-		k, path := declared().byPath["limits."+key.name], "agents."+name+".limits."+key.name
+		k, _ := declared().key("limits." + key.name)
+		path := "agents." + name + ".limits." + key.name
 		for _, f := range c.above(c.Layer("agents." + name)) {
 			for _, at := range []string{"agents." + bare + ".limits." + key.name, "limits." + key.name} {
 				if n := f.c.nodes[at]; n != nil && k.effect(c.nodes[path], n) == Tightens {

@@ -40,7 +40,7 @@ func (k *checker) trust() {
 			switch {
 			case err != nil || glob == "":
 				k.bad(where, "* is any text, ? one character, [a-z] a range", "'%s' is not a glob", glob)
-			case !known && !declared().objects[patternOf(glob)] && !strings.ContainsAny(glob, "*?["):
+			case !known && !declared().object(patternOf(glob)) && !strings.ContainsAny(glob, "*?["):
 				k.bad(where, "keys: docs/reference/layers.md", "there is no key '%s'", glob)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/executor"
+	"github.com/tenonhq/tenon/internal/deepstack"
 	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/pins"
 	"github.com/tenonhq/tenon/policy"
@@ -195,6 +196,7 @@ func (h *Host) listAll(ctx context.Context, sets map[string]executor.Toolset, na
 		name := names[i]
 		t, s := sets[name], h.connections()[name]
 		wg.Go(func() {
+			deepstack.Work()
 			if s != nil && s.Status().State != servers.StateReady { // hanging servers do not hold up a ready one
 				limit <- struct{}{}
 				defer func() { <-limit }()

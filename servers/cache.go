@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/deepstack"
 	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/jsonrpc"
 	"github.com/tenonhq/tenon/mcp"
@@ -242,6 +243,7 @@ func (s *Server) keep(tools []tenon.Tool) (changed bool) {
 // writeDown writes lists of tools to the cache in the background, so that callers do not wait; only [Server.Close]
 // does. If several lists are waiting, it writes only the newest.
 func (s *Server) writeDown() {
+	deepstack.Work()
 	for {
 		s.mu.Lock()
 		c := s.unwritten

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/deepstack"
 	"github.com/tenonhq/tenon/mcp"
 	"github.com/tenonhq/tenon/servers/oauth"
 	"github.com/tenonhq/tenon/transport"
@@ -459,6 +460,7 @@ func (s *Server) dialInTime() (*dialed, error) {
 	defer func() { s.slow.Store(nil); slow.stop() }()
 	done := make(chan outcome, 1)
 	s.wg.Go(func() {
+		deepstack.Work()
 		d, err := s.connector(ctx)
 		done <- outcome{d, err}
 	})

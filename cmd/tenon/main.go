@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"github.com/tenonhq/tenon/internal/cli"
+	"github.com/tenonhq/tenon/internal/quick"
 )
 
-func main() { os.Exit(cli.Main(cli.Program{})) }
+func main() { os.Exit(cli.Main(cli.Program{Processors: quick.Processors})) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
+	"github.com/tenonhq/tenon/internal/deepstack"
 )
 
 // launch stores the starts of attempts and then starts them.
@@ -62,6 +63,7 @@ func (d *driver) carryOut(t task) {
 	}
 	first := t // a separate variable: t would escape to the heap on each call
 	d.e.doing.Go(func() {
+		deepstack.Work()
 		for t, more := first, true; more; t, more = <-d.tasks {
 			events, err := d.e.c.Do(t.ctx, d.id, t.attempt, t.emit)
 			close(t.flight.over)

@@ -17,34 +17,27 @@ package cli
 import (
 	"context"
 	"os"
-	"slices"
+	"runtime"
 	_ "time/tzdata" // time zones of schedules, for images without the files of the system
 
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/internal/deepstack"
-	"github.com/tenonhq/tenon/internal/garbage"
 )
 
 // Program is what a program adds to the command line. The zero value adds nothing.
 type Program struct {
 	// Cluster opens the cluster that engine.temporal names; see [host.Config]. With it there is the verb worker.
 	Cluster func(ctx context.Context, c host.ClusterConfig) (host.Cluster, error)
+	// Processors is the number of processors of all commands but a run with at most one server; 0 leaves GOMAXPROCS as
+	// it is. See package quick.
+	Processors int
 }
 
 // Main runs the command line of this process, os.Args, with its standard streams. It returns the exit status.
 func Main(p Program) int {
-	beQuick()
+	if n := p.Processors; n > 0 && (len(os.Args) < 2 || os.Args[1] != "run") {
+		runtime.GOMAXPROCS(n)
+	}
 	a := newApp(stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	a.program = p
 	return a.main(context.Background(), os.Args[1:])
-}
-
-// beQuick prepares the process for a command that ends soon.
-func beQuick() {
-	deepstack.Main()
-	// Every verb but serve and worker ends soon and needs little garbage collection. This is decided before the
-	// arguments are parsed. Another argument with such a name only costs a little time.
-	if !slices.Contains(os.Args, "serve") && !slices.Contains(os.Args, "worker") {
-		garbage.Late(os.LookupEnv)
-	}
 }

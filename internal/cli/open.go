@@ -136,6 +136,8 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		// With at most one server, tenon and the server take turns. A second processor would only wake up to find no
 		// work.
 		runtime.GOMAXPROCS(1)
+	} else if a.program.Processors > 0 {
+		runtime.GOMAXPROCS(a.program.Processors)
 	}
 	if o.asks != "" && o.model == "" {
 		o.model = a.findModel(ctx, cfg, o)

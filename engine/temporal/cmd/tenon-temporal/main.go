@@ -23,9 +23,10 @@ import (
 	"github.com/tenonhq/tenon/engine/temporal"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/cli"
+	"github.com/tenonhq/tenon/internal/quick"
 )
 
-func main() { os.Exit(cli.Main(cli.Program{Cluster: open})) }
+func main() { os.Exit(cli.Main(cli.Program{Cluster: open, Processors: quick.Processors})) }
 
 // open prepares the connection to the cluster of a configuration. Errors: config (a certificate or a key).
 func open(_ context.Context, c host.ClusterConfig) (host.Cluster, error) {
