@@ -24,8 +24,8 @@ func nextBuild(t *testing.T) string {
 	replaced := map[string]string{}
 	for file, change := range map[string][2]string{
 		"agent/state.go": {`const Version = "agent@1"`, `const Version = "agent@next"`},
-		"store/postgres/schema.go": {"addEras}\n",
-			"addEras, `\nALTER TABLE @runs ADD COLUMN next text NOT NULL DEFAULT '';\n`}\n"},
+		"store/postgres/schema.go": {"addStarts}\n",
+			"addStarts, `\nALTER TABLE @runs ADD COLUMN next text NOT NULL DEFAULT '';\n`}\n"},
 	} {
 		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 		if err != nil {

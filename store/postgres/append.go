@@ -121,7 +121,7 @@ func (s *Store) Append(ctx context.Context, a store.Append) error {
 		}
 		blobs = append(blobs, blob{digest: sum})
 	}
-	return s.submit(ctx, a.Run, func(t *tx) error { return t.append(&a, rows, blobs, waiting) })
+	return s.submit(ctx, a.Run, a.Create != nil, func(t *tx) error { return t.append(&a, rows, blobs, waiting) })
 }
 
 func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []byte) error {
@@ -131,6 +131,8 @@ func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []b
 	case t.lost[a.Run]:
 		return refuse(tenon.CodeConflict, "run %s: the lease of this process has ended, and another replica may have "+
 			"taken it over; nothing was stored", a.Run)
+	case a.Create == nil && t.guess && (pos == nil || pos.n == 0):
+		return errGuess
 	case a.Create == nil && pos == nil:
 		return refuse(tenon.CodeNotFound, "no run %s", a.Run)
 	case a.Create != nil && pos != nil:
@@ -153,16 +155,14 @@ func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []b
 	}
 	if a.Create != nil {
 		var err error
-		if pos, err = t.create(a, blobs, waiting); err != nil {
+		if t.runs[a.Run], err = t.create(a, rows, blobs, waiting); err != nil {
 			return err
 		}
-	}
-	t.events(pos, rows)
-	if a.Create != nil && len(a.Tally) > 0 {
-		t.counted(pos, a)
-	}
-	if a.State != "" && a.Create == nil {
-		t.state(pos, a, waiting)
+	} else {
+		t.events(&t.inserts, pos, rows)
+		if a.State != "" {
+			t.state(pos, a, waiting)
+		}
 	}
 	for id, seq := range a.Taken {
 		t.queue("UPDATE @signals SET seq = $1 WHERE id = $2 AND seq = 0", int64(seq), id)
@@ -170,74 +170,13 @@ func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []b
 	return nil
 }
 
-func (t *tx) create(a *store.Append, blobs []blob, waiting []byte) (*position, error) {
-	r := *a.Create
-	if a.State != "" {
-		r.State, r.Stop = a.State, a.Stop
-	}
-	if r.State == "" {
-		r.State = tenon.RunWorking
-	}
-	var mark []byte // NULL unless the run was imported
-	if r.Imported != nil {
-		var err error
-		if mark, err = json.Marshal(r.Imported); err != nil {
-			return nil, err
-		}
-	}
-	if err := t.free(a, &r); err != nil {
-		return nil, err
-	}
-	if err := t.haveBlobs(a.Run, blobs); err != nil {
-		return nil, err
-	}
-	if r.Created.IsZero() {
-		r.Created = t.s.now()
-	}
-	if r.Updated.IsZero() {
-		r.Updated = r.Created
-	}
-	created, updated := forms.Nanos(r.Created), forms.Nanos(r.Updated)
-	p := &position{imported: r.Imported != nil, base: t.s.key.RunBase(&r, mark)}
-	mac := t.s.key.RunRow(p.base, r.ID, r.State, r.Stop, waiting, 0)
-	err := t.row(`INSERT INTO @runs (id, session, principal, caller, parent, parent_seq, core, agent, model, title,
-			state, stop, created, updated, waiting, imported, mac)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) RETURNING n`,
-		[]any{r.ID, r.Session, string(r.Principal), r.Caller, r.Parent, int64(r.ParentSeq), r.Core, r.Agent, r.Model,
-			r.Title, string(r.State), string(r.Stop), created, updated, waiting, mark, mac}, &p.n)
-	if err != nil {
-		return nil, err
-	}
-	if r.Session != "" && r.Caller == "" {
-		t.queue(`INSERT INTO @sessions AS s (id, title, agent, principal, parent, head, head_seq, runs,
-				created, updated, imported, mac)
-			VALUES ($1, $2, $3, $4, '', $5, 0, 1, $6, $7, 0, $8)
-			ON CONFLICT (id) DO UPDATE SET head = excluded.head, head_seq = 0, runs = s.runs + 1,
-				updated = greatest(s.updated, excluded.updated),
-				title = CASE s.title WHEN '' THEN excluded.title ELSE s.title END,
-				agent = CASE s.agent WHEN '' THEN excluded.agent ELSE s.agent END,
-				mac = CASE s.principal WHEN '' THEN excluded.mac ELSE s.mac END,
-				principal = CASE s.principal WHEN '' THEN excluded.principal ELSE s.principal END`,
-			r.Session, r.Title, r.Agent, string(r.Principal), r.ID, created, updated,
-			t.s.key.Session(r.Session, r.Principal))
-	}
-	for _, b := range blobs {
-		t.blob(p.n, b)
-	}
-	if len(a.Tally) == 0 {
-		t.queue(markPending, p.n)
-	}
-	t.runs[r.ID] = p
-	return p, nil
-}
-
 // free refuses an exclusive run if another run of its session has not ended. It locks the session, because other
 // replicas may begin a run at the same time.
-func (t *tx) free(a *store.Append, r *tenon.Run) error {
-	if !a.Exclusive || r.Session == "" || r.Caller != "" {
+func (t *tx) free(lock string, r *tenon.Run) error {
+	if lock == "" {
 		return nil
 	}
-	t.queue("SELECT pg_advisory_xact_lock(hashtextextended($1, 7429))", t.s.schema+r.Session)
+	t.queue("SELECT pg_advisory_xact_lock(hashtextextended($1, 7429))", lock)
 	var other string
 	err := t.row(`SELECT id FROM @runs WHERE session = $1 AND state IN ('working', 'input_required') AND caller = ''
 		LIMIT 1`, []any{r.Session}, &other)
@@ -252,14 +191,13 @@ func (t *tx) free(a *store.Append, r *tenon.Run) error {
 			"it: tenon runs cancel %s", r.Session, other, r.Session, other)
 }
 
-// events queues the rows of events of an append.
-func (t *tx) events(pos *position, rows []forms.Row) {
+// events adds the rows of events of an append to e.
+func (t *tx) events(e *eventRows, pos *position, rows []forms.Row) {
 	for i := range rows {
 		r := &rows[i]
 		if r.Digest != nil {
 			t.queue(insertBlob, r.Digest, r.Blob)
 		}
-		e := &t.inserts
 		e.runs, e.seqs, e.ns = append(e.runs, pos.n), append(e.seqs, int64(pos.seq+1)), append(e.ns, int64(r.N))
 		e.lasts, e.events = append(e.lasts, forms.Nanos(r.Last)), append(e.events, r.Packed)
 		e.blobs, e.macs = append(e.blobs, r.Digest), append(e.macs, r.MAC)
@@ -284,21 +222,6 @@ func (t *tx) insertEvents() {
 		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]::int[], $4::bigint[], $5::bytea[], $6::bytea[],
 			$7::bytea[])`, e.runs, e.seqs, e.ns, e.lasts, e.events, e.blobs, e.macs)
 	t.inserts = eventRows{}
-}
-
-func (t *tx) state(pos *position, a *store.Append, waiting []byte) {
-	now := t.s.now()
-	if n := len(a.Events); n > 0 {
-		now = a.Events[n-1].Time
-	}
-	mac := t.s.key.RunRow(pos.base, a.Run, a.State, a.Stop, waiting, pos.seq)
-	t.queue("UPDATE @runs SET state = $1, stop = $2, waiting = $3, updated = $4, mac = $5 WHERE n = $6",
-		string(a.State), string(a.Stop), waiting, forms.Nanos(now), mac, pos.n)
-	t.queue(markPending, pos.n)
-	if a.State.Ended() {
-		t.queue(`UPDATE @sessions SET updated = greatest(updated, $1)
-			WHERE id = (SELECT session FROM @runs WHERE n = $2)`, forms.Nanos(now), pos.n)
-	}
 }
 
 // idle is the value of idle_in_transaction_session_timeout.

@@ -16,10 +16,6 @@ import (
 const insertBlob = `INSERT INTO @blobs (digest, data) VALUES ($1, $2)
 	ON CONFLICT (digest) DO UPDATE SET digest = excluded.digest WHERE false`
 
-// markPending records that the summary and the index of a run are out of date.
-const markPending = `INSERT INTO @pending AS p (run, todo) VALUES ($1, 3)
-	ON CONFLICT (run) DO UPDATE SET todo = 3 WHERE p.todo <> 3`
-
 // blob is data with its digest. If data is nil, the blob has to be stored already.
 type blob struct{ digest, data []byte }
 

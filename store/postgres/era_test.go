@@ -36,7 +36,7 @@ func heldIn(t *testing.T, c Config, runs ...string) (a, b *Store) {
 
 func wantKnown(t *testing.T, s *Store, run string, want bool) {
 	t.Helper()
-	if got := s.knows([]string{run}); got != want {
+	if got := s.knows(targets{runs: []string{run}}); got != want {
 		t.Fatalf("the position of %s is known: %t, want %t", run, got, want)
 	}
 }
@@ -320,7 +320,7 @@ func TestPrepared(t *testing.T) {
 		if _, err := conn.Exec(t.Context(), "DEALLOCATE ALL"); err != nil {
 			t.Fatal(err)
 		}
-		if prepared, _ := conn.Conn().PgConn().CustomData()[preparedName].(bool); prepared {
+		if prepared, _ := conn.Conn().PgConn().CustomData()[appendRows.name].(bool); prepared {
 			lost++
 		}
 		conn.Release()

@@ -102,6 +102,7 @@ func passes(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "40001", "40P01", "23505", // serialization failure; deadlock; unique violation by another writer
+			notAlone,
 			"57P01", "57P02", "57P03", // the server is stopping, has crashed, or is starting
 			"25P03", "25006", // idle for too long; read-only during a fail-over
 			"57014", "55P03": // statement_timeout; lock_timeout

@@ -69,8 +69,8 @@ func (c *cutConn) Write(b []byte) (int, error) {
 // endsWrite reports whether bytes for the server contain the last statement of a transaction that writes. The name of
 // the prepared statement follows the empty name of its portal, but only where it is executed.
 func endsWrite(b []byte) bool {
-	return bytes.Contains(b, []byte("COMMIT\x00")) || bytes.Contains(b, []byte("\x00"+preparedName+"\x00")) ||
-		bytes.Contains(b, []byte("append_rows(")) && !bytes.Contains(b, []byte(preparedName))
+	return bytes.Contains(b, []byte("COMMIT\x00")) || bytes.Contains(b, []byte("\x00"+appendRows.name+"\x00")) ||
+		bytes.Contains(b, []byte("append_rows(")) && !bytes.Contains(b, []byte(appendRows.name))
 }
 
 func (c *cutConn) Read(b []byte) (int, error) {

@@ -24,37 +24,65 @@ func isWrongGuess(err error) bool {
 	return ok && pg.Code == wrongGuess || errors.Is(err, errGuess)
 }
 
+// isNotAlone reports whether something may refuse a new run. The positions of other runs are as expected.
+func isNotAlone(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == notAlone
+}
+
 // errGuess means that the write cannot be made on the basis of a guess.
 var errGuess = errors.New("the positions of the runs are not known")
 
+// targets are the runs of a write. A new run has no position; begin_run looks at its lease.
+type targets struct {
+	runs []string
+	new  []bool
+}
+
 // knows reports whether the positions of all runs are known.
-func (s *Store) knows(runs []string) bool {
+func (s *Store) knows(on targets) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, run := range runs {
-		k, ok := s.known[run]
-		if !ok || s.releasing[run] || k.epoch != s.leases[run] || k.era != s.known[runs[0]].era {
+	for i := range on.runs {
+		if !s.expects(on, i) {
 			return false
 		}
 	}
-	return len(runs) > 0 && !s.moving
+	return len(on.runs) > 0 && !s.moving
+}
+
+// expects reports whether a run is new and has a lease, or has a known position. The caller holds s.mu.
+func (s *Store) expects(on targets, i int) bool {
+	run := on.runs[i]
+	epoch := s.leases[run]
+	if s.era == 0 || epoch == 0 || s.releasing[run] {
+		return false
+	}
+	if on.new != nil && on.new[i] {
+		return true
+	}
+	k, ok := s.known[run]
+	return ok && k.epoch == epoch && k.era == s.era
 }
 
 // recall sets the known positions. Until [tx.remember], no lease of these runs is released.
-func (t *tx) recall(runs []string) error {
+func (t *tx) recall(on targets) error {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
-	for _, run := range runs {
-		if t.runs[run] != nil {
-			continue // two appends to one run
-		}
-		k, ok := t.s.known[run]
-		if !ok || t.s.releasing[run] || k.epoch != t.s.leases[run] || t.era != 0 && t.era != k.era {
+	guessed := map[string]bool{}
+	for i, run := range on.runs {
+		if !t.s.expects(on, i) {
 			return errGuess
 		}
-		t.runs[run], t.epochs[run], t.era = &k.pos, k.epoch, k.era
+		t.epochs[run], guessed[run] = t.s.leases[run], true
+		if t.runs[run] != nil || on.new != nil && on.new[i] {
+			continue // two appends to one run, or a new run
+		}
+		k := t.s.known[run]
+		t.runs[run] = &k.pos
 	}
-	t.s.guessed, t.s.guessing = t.runs, make(chan struct{})
+	t.era = t.s.era
+	t.s.guessed, t.s.guessing = guessed, make(chan struct{})
 	return nil
 }
 
@@ -68,11 +96,13 @@ func (t *tx) remember(runs []string, err error) {
 	}
 	for _, run := range runs {
 		pos, epoch := t.runs[run], t.epochs[run]
-		if err != nil || pos == nil || epoch == 0 || t.s.releasing[run] || epoch != t.s.leases[run] || t.era == 0 {
+		placed := pos != nil && pos.n != 0 // a new run whose commit was looked up has no primary key
+		if err != nil || !placed || epoch == 0 || t.s.releasing[run] || epoch != t.s.leases[run] || t.era == 0 {
 			delete(t.s.known, run)
 			continue
 		}
 		t.s.known[run] = known{epoch: epoch, pos: *pos, era: t.era}
+		t.s.era = t.era
 	}
 }
 
@@ -82,6 +112,7 @@ func (s *Store) forgetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.known)
+	s.era = 0
 }
 
 // forget makes all writes to a run lock its lease, until [Store.forgotten]. It waits for a write that is under way
@@ -91,7 +122,7 @@ func (s *Store) forget(run string) {
 	s.releasing[run] = true
 	delete(s.known, run)
 	var under chan struct{}
-	if s.guessed[run] != nil {
+	if s.guessed[run] {
 		under = s.guessing
 	}
 	s.mu.Unlock()

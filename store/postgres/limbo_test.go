@@ -16,7 +16,7 @@ import (
 func TestReleaseWaits(t *testing.T) {
 	c, a, b := held(t, "r1")
 	tx := &tx{s: a, guess: true, runs: map[string]*position{}, epochs: map[string]int64{}}
-	if err := tx.recall([]string{"r1"}); err != nil {
+	if err := tx.recall(targets{runs: []string{"r1"}}); err != nil {
 		t.Fatal(err)
 	}
 	released := make(chan struct{})
@@ -24,7 +24,7 @@ func TestReleaseWaits(t *testing.T) {
 		defer close(released)
 		a.release("r1", tx.epochs["r1"])
 	}()
-	for a.knows([]string{"r1"}) {
+	for a.knows(targets{runs: []string{"r1"}}) {
 		continue // until the release has begun
 	}
 	for range 50 {

@@ -93,8 +93,9 @@ type Store struct {
 	address string           // where other replicas reach this one; empty if they do not
 	leases  map[string]int64 // run → epoch of this store's lease; 0 while it is acquired
 	known   map[string]known // positions of runs with a lease of this store, as of its last write
+	era     int64            // the last era in which this store looked at a lease; 0 if it is in doubt
 	// guessed are the runs of the write under way that relies on known. guessing is closed at its end.
-	guessed  map[string]*position
+	guessed  map[string]bool
 	guessing chan struct{}
 	// releasing are runs whose leases are being deleted. Their positions are not known.
 	releasing map[string]bool

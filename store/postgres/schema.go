@@ -265,7 +265,7 @@ $$;
 CREATE INDEX runs_expiry ON @runs (@first_expiry(waiting) COLLATE "C") WHERE state = 'input_required';
 `, `
 ALTER TABLE @replicas ADD COLUMN searches boolean NOT NULL DEFAULT true;
-`, addEras}
+`, addEras, addStarts}
 
 // The column searches is whether a replica searches for runs that nobody works on. Programs before do not write it, and
 // most of their replicas search.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,23 +24,29 @@ func (t *tx) queueArrays(query string, args ...any) {
 	t.add(err, query, values, oids, formats)
 }
 
-// binary encodes numbers, texts, and arrays of numbers or of bytes in their binary format.
+// binary encodes numbers, texts, bytes, and arrays of numbers or of bytes in their binary format.
 func (t *tx) binary(args []any) (values [][]byte, oids []uint32, formats []int16, err error) {
 	values, oids, formats = make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
 	for i, a := range args {
 		formats[i] = pgtype.BinaryFormatCode
+		size := 8
 		switch list := a.(type) {
 		case int64:
 			oids[i] = pgtype.Int8OID
 		case string:
-			oids[i] = pgtype.TextOID
+			oids[i], a, size = pgtype.TextOID, plainText(list), len(list)
+		case []byte:
+			oids[i], size = pgtype.ByteaOID, len(list)
 		case []int64:
-			oids[i], a = pgtype.Int8ArrayOID, pgtype.FlatArray[int64](list)
+			oids[i], a, size = pgtype.Int8ArrayOID, pgtype.FlatArray[int64](list), 20+12*len(list)
 		case [][]byte:
-			oids[i], a = pgtype.ByteaArrayOID, pgtype.FlatArray[[]byte](list)
+			oids[i], a, size = pgtype.ByteaArrayOID, pgtype.FlatArray[[]byte](list), 20
+			for _, b := range list {
+				size += 4 + len(b)
+			}
 		}
 		var ierr error
-		values[i], ierr = t.conn.Conn().TypeMap().Encode(oids[i], formats[i], a, nil)
+		values[i], ierr = t.conn.Conn().TypeMap().Encode(oids[i], formats[i], a, make([]byte, 0, size))
 		err = cmp.Or(err, ierr)
 	}
 	return values, oids, formats, err
@@ -61,11 +68,17 @@ func (t *tx) send() (tag pgconn.CommandTag, err error) {
 	if t.queued == 0 {
 		return tag, nil
 	}
-	b := t.batch
-	t.batch, t.queued = pgconn.Batch{}, 0
+	b, keys := t.batch, t.keys
+	t.batch, t.queued, t.keys = pgconn.Batch{}, 0, nil
 	res := t.conn.Conn().PgConn().ExecBatch(t.ctx, &b)
-	for res.NextResult() {
-		if tag, err = res.ResultReader().Close(); err != nil {
+	for i := 0; res.NextResult(); i++ {
+		r := res.ResultReader()
+		if p := keys[i]; p != nil && r.NextRow() {
+			p.n, err = strconv.ParseInt(string(r.Values()[0]), 10, 64)
+		}
+		var rerr error
+		if tag, rerr = r.Close(); rerr != nil || err != nil {
+			err = cmp.Or(rerr, err)
 			break
 		}
 	}

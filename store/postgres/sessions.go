@@ -177,10 +177,10 @@ func (t *tx) importSession(sessions []tenon.Session, runs []importedRun) error {
 			return refuse(tenon.CodeInvalid, "store: run %s of an import is of session %s, which is not part of it",
 				r.run.ID, r.run.Session)
 		}
-		if pos, err = t.create(&store.Append{Create: &r.run, Run: r.run.ID}, r.blobs, nil); err != nil {
+		a := store.Append{Create: &r.run, Run: r.run.ID}
+		if t.runs[a.Run], err = t.create(&a, r.rows, r.blobs, nil); err != nil {
 			return err
 		}
-		t.events(pos, r.rows)
 	}
 	for _, v := range sessions { // after the runs, which change the heads of their sessions
 		t.s.setTimes(&v)

@@ -30,13 +30,6 @@ func (t *tx) caughtUp(n int64, bit int) {
 	t.queue("DELETE FROM @pending WHERE run = $1 AND todo = 0", n)
 }
 
-// counted stores the summary that comes with the first append of a run. Only the index of texts is then out of date.
-func (t *tx) counted(pos *position, a *store.Append) {
-	t.queue("INSERT INTO @tallies (run, id, seq, data, mac) VALUES ($1, $2, $3, $4, $5)", pos.n, a.Run, int64(pos.seq),
-		a.Tally, t.s.key.Tally(a.Run, pos.seq, a.Tally))
-	t.queue("INSERT INTO @pending (run, todo) VALUES ($1, $2)", pos.n, todoText)
-}
-
 // Uncounted implements [store.Tallies].
 func (s *Store) Uncounted(ctx context.Context, ended bool, limit int) (runs []tenon.Run, total int, err error) {
 	if limit == 0 {

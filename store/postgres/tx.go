@@ -38,7 +38,10 @@ type tx struct {
 	era    int64 // see era.go; 0 if it is not known
 	guess  bool  // nothing is sent before the end, and nothing is read
 
-	inserts eventRows // rows of events that are not sent yet
+	inserts eventRows         // rows of events that are not sent yet
+	begun   []*begun          // new runs that are not sent yet
+	states  [][]any           // arguments of set_state that are not sent yet
+	keys    map[int]*position // new runs by the statement of batch that returns their primary keys
 }
 
 // errUnknown means that a COMMIT got no answer, and that the look-up did not get one, either.
@@ -65,7 +68,7 @@ func (s *Store) single(ctx context.Context, do func(*tx) error) error {
 		return s.closedError()
 	}
 	defer func() { s.slots <- sl }()
-	err := s.transact(sl, nil, do)
+	err := s.transact(sl, targets{}, do)
 	s.watch.notify()
 	if r, ok := errors.AsType[refused](err); ok {
 		return r.err
@@ -79,15 +82,15 @@ func (s *Store) single(ctx context.Context, do func(*tx) error) error {
 }
 
 // transact makes a write in a transaction. If the transaction was not committed for a temporary reason, it is made
-// again. runs are the runs whose positions do needs; their leases are locked. If the leases of this replica have
+// again. on are the runs whose positions do needs; their leases are locked. If the leases of this replica have
 // expired, transact waits for a heartbeat. The results of calls are therefore not lost if the database could not be
 // reached for longer than a lease.
-func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
+func (s *Store) transact(sl *slot, on targets, do func(*tx) error) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), s.patience)
 	defer stop()
 	var since time.Time // time of the first attempt that found expired leases
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := s.try(ctx, sl, runs, !since.IsZero() && time.Since(since) > s.lease, do)
+		err := s.try(ctx, sl, on, !since.IsZero() && time.Since(since) > s.lease, do)
 		if err == nil || !passes(err) || ctx.Err() != nil {
 			return err
 		}
@@ -109,17 +112,20 @@ func (s *Store) transact(sl *slot, runs []string, do func(*tx) error) error {
 
 // try makes one attempt of a transaction. If the positions of all runs are known, all statements are sent together. If
 // the last one fails because a position may be different, the transaction is made again with a look at the positions.
-func (s *Store) try(ctx context.Context, sl *slot, runs []string, expiredIsLost bool, do func(*tx) error) error {
-	if !expiredIsLost && s.knows(runs) {
-		if err := s.attempt(ctx, sl, runs, false, true, do); !isWrongGuess(err) {
+func (s *Store) try(ctx context.Context, sl *slot, on targets, expiredIsLost bool, do func(*tx) error) error {
+	if !expiredIsLost && s.knows(on) {
+		err := s.attempt(ctx, sl, on, false, true, do)
+		switch {
+		case isWrongGuess(err):
+			s.forgetAll()
+		case !isNotAlone(err):
 			return err
 		}
-		s.forgetAll()
 	}
-	return s.attempt(ctx, sl, runs, expiredIsLost, false, do)
+	return s.attempt(ctx, sl, on, expiredIsLost, false, do)
 }
 
-func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsLost, guess bool,
+func (s *Store) attempt(ctx context.Context, sl *slot, on targets, expiredIsLost, guess bool,
 	do func(*tx) error) (err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -134,16 +140,22 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 			sl.last = mine
 			s.inLimbo(sl, 0)
 		}
-		t.remember(runs, err)
+		t.remember(on.runs, err)
 	}()
 	if guess {
-		if err = t.recall(runs); err == nil {
+		if err = t.recall(on); err == nil {
 			err = do(t)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = t.queueBegun()
 		}
-		if err = t.appendRows(sl); err != nil {
+		if err == nil {
+			err = t.queueStates()
+		}
+		if err == nil {
+			err = t.appendRows(sl)
+		}
+		if err != nil {
 			return err
 		}
 		return t.finish(sl, "SELECT 1")
@@ -156,13 +168,16 @@ func (s *Store) attempt(ctx context.Context, sl *slot, runs []string, expiredIsL
 		begin = beginAnyWrite
 	}
 	t.queue(begin, s.replica, sl.id, sl.n, sl.last)
-	if len(runs) > 0 {
-		if t.lost, err = t.hold(runs, expiredIsLost); err == nil {
-			err = t.positions(runs)
+	if len(on.runs) > 0 {
+		if t.lost, err = t.hold(on.runs, expiredIsLost); err == nil {
+			err = t.positions(on.runs)
 		}
 	}
 	if err == nil {
 		err = do(t)
+	}
+	if err == nil {
+		err = t.queueStates()
 	}
 	if err != nil {
 		t.rollback()

@@ -17,7 +17,7 @@ const (
 	listening = time.Second
 	// notifyPause is the pause after a notification. The next one covers all changes in between. A notification costs
 	// the server as much as an append.
-	notifyPause = 5 * time.Millisecond
+	notifyPause = 20 * time.Millisecond
 	// listenAgain is the pause before the next attempt to listen.
 	listenAgain = 2 * time.Second
 )

@@ -14,6 +14,7 @@ const maxBatch = 256
 // back.
 type op struct {
 	run   string
+	new   bool // the append creates the run
 	do    func(*tx) error
 	state atomic.Int32
 	done  chan error
@@ -27,7 +28,7 @@ const (
 )
 
 // submit gives an append to the writer and returns after its commit.
-func (s *Store) submit(ctx context.Context, run string, do func(*tx) error) error {
+func (s *Store) submit(ctx context.Context, run string, isNew bool, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return s.cancelled(err)
 	}
@@ -36,7 +37,7 @@ func (s *Store) submit(ctx context.Context, run string, do func(*tx) error) erro
 		return s.closedError()
 	default:
 	}
-	o := &op{run: run, do: do, done: make(chan error, 1)}
+	o := &op{run: run, new: isNew, do: do, done: make(chan error, 1)}
 	select {
 	case s.ops <- o:
 	case <-ctx.Done():
@@ -131,11 +132,11 @@ func (s *Store) commit(sl *slot, batch []*op) {
 
 // transactAll makes appends in one transaction. It stores the errors of refused appends in errs.
 func (s *Store) transactAll(sl *slot, batch []*op, errs []error) error {
-	runs := make([]string, len(batch))
+	on := targets{runs: make([]string, len(batch)), new: make([]bool, len(batch))}
 	for i, o := range batch {
-		runs[i] = o.run
+		on.runs[i], on.new[i] = o.run, o.new
 	}
-	return s.transact(sl, runs, func(t *tx) error {
+	return s.transact(sl, on, func(t *tx) error {
 		for i, o := range batch {
 			errs[i] = o.do(t)
 			if _, ok := errors.AsType[refused](errs[i]); errs[i] != nil && !ok {
