@@ -141,6 +141,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 		"too large":         {"POST", "/api/v1/runs", js, `{"question":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "too_large", "bytes"},
 		"empty question":    {"POST", "/api/v1/runs", js, `{"question":" "}`, 400, "invalid", "question"},
 		"negative turns":    {"POST", "/api/v1/runs", js, `{"question":"x","max_turns":-1}`, 400, "invalid", "max_turns"},
+		"no turns":          {"POST", "/api/v1/runs", js, `{"question":"x","max_turns":0}`, 400, "invalid", "max_turns must be at least 1, not 0; without it"},
 		"no such agent":     {"POST", "/api/v1/runs", js, `{"question":"x","agent":"nobody"}`, 404, "not_found", "nobody"},
 		"no such session":   {"POST", "/api/v1/runs", js, `{"question":"x","session":"ses_none"}`, 404, "not_found", "ses_none"},
 		"no such run":       {"GET", "/api/v1/runs/run_none", "", "", 404, "not_found", "run_none"},
@@ -170,6 +171,57 @@ func TestRequestsThatCannotBe(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		})
+	}
+}
+
+// TestChatTypos sends misspelled members to /chat. They are refused unless the member itself is there, too. Other unknown
+// members are of other vendors.
+func TestChatTypos(t *testing.T) {
+	h, _, _ := serve(t)
+	handler := httpapi.Handler(h)
+	for body, want := range map[string]string{
+		`{"message":"x","sesionId":"y"}`:                    `unknown field \"sesionId\"; did you mean \"sessionId\"?`,
+		`{"message":"x","parameters":{"max_tokens":1}}`:     `unknown field \"max_tokens\" in parameters; did you mean \"maxTokens\"?`,
+		`{"mesage":"x"}`:                                    `did you mean \"message\"?`,
+		`{"message":"","messages":[],"user":"u"}`:           "Message cannot be empty",
+		`{"message":"","stream":true,"metadata":{"a":"b"}}`: "Message cannot be empty",
+	} {
+		if status, _, got := request(t, handler, "POST", "/chat", "application/json", body); status != 400 || !strings.Contains(got, want) {
+			t.Errorf("%s: %d %s", body, status, got)
+		}
+	}
+}
+
+// TestWithdrawOverHTTP cancels a run that waits, and withdraws a message that no model call has sent.
+func TestWithdrawOverHTTP(t *testing.T) {
+	h, _, socket := serve(t)
+	c := httpapi.NewClient(socket)
+	t.Cleanup(func() { _ = c.Close() })
+	started, err := c.Start(t.Context(), httpapi.StartRequest{Question: "open", Yes: "the test"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Runs().Steer(t.Context(), started.Run.ID, "another way", ""); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second one finds a run that has ended
+		if err := c.Withdraw(t.Context(), started.Run.ID, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range h.Runs().Events(t.Context(), started.Run.ID, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	said, err := h.Sessions().Transcripts().Messages(t.Context(), started.Run.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range said {
+		if m.Text() == "another way" {
+			t.Error("the next question sends the message")
+		}
 	}
 }
 
