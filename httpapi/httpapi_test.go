@@ -7,20 +7,24 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/servers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -223,6 +227,31 @@ func TestWithdrawOverHTTP(t *testing.T) {
 			t.Error("the next question sends the message")
 		}
 	}
+}
+
+// TestChatCallBesideHanging calls a tool whose server is known. A server that hangs is not even asked for its tools.
+func TestChatCallBesideHanging(t *testing.T) {
+	t.Run("RA-3_hanging_neighbour", func(t *testing.T) {
+		var asked atomic.Int32
+		hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			<-r.Context().Done()
+		}))
+		defer hangs.Close()
+		defer hangs.CloseClientConnections()
+		d := &door{open: make(chan struct{})}
+		close(d.open)
+		h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Toolsets: map[string]tenon.Toolset{"house": d},
+			Config: &config.Config{Servers: map[string]servers.Config{"hangs": {URL: hangs.URL}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		status, _, body := request(t, httpapi.Handler(h), "POST", "/mcp/tools/call", "application/json", `{"toolName":"pass"}`)
+		if status != 200 || !strings.Contains(body, `"success":true`) || asked.Load() > 0 {
+			t.Errorf("%d %s; the other server was asked %d times", status, body, asked.Load())
+		}
+	})
 }
 
 // TestStatuses checks that each error code of the root package has an HTTP status.
