@@ -79,10 +79,12 @@ func (d *Direct) Apply(e tenon.Event) error {
 
 // Next returns what is to be done now. See [tenon.Core].
 func (d *Direct) Next() []tenon.Command {
-	_, _, failed := d.call.Outcome()
+	_, unknown, failed := d.call.Outcome()
 	switch {
 	case d.ended || d.call.IsRunning() && d.cancel != nil:
 		return nil
+	case d.call.IsSettled() && d.cancel != nil && (unknown || tenon.ErrorCode(failed) == tenon.CodeCancelled):
+		return d.done(tenon.RunCancelled, tenon.StopCancelled, failed) // the error says that the call may have had effects
 	case d.call.IsSettled() && failed != nil:
 		return d.done(tenon.RunFailed, tenon.StopError, failed)
 	case d.call.IsSettled():

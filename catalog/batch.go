@@ -2,8 +2,10 @@ package catalog
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenonhq/tenon"
@@ -41,6 +43,7 @@ type batch struct {
 	items    []*item
 	withheld []Withheld
 	problems []error
+	unusable []Withheld      // tools with a schema that cannot be used
 	used     map[string]bool // rules that matched a tool
 	seen     map[string]bool // entries that matched a tool
 }
@@ -77,6 +80,9 @@ func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) bat
 		if reason == "" {
 			reason = notJSON(&it.tool)
 		}
+		if c.unusable {
+			b.unusable = append(b.unusable, Withheld{s.Server, offered[i].Remote, reason})
+		}
 		if reason != "" {
 			b.withheld = append(b.withheld, Withheld{s.Server, offered[i].Remote, reason})
 			it.tool = tenon.Tool{} // the next tool may get this place
@@ -86,6 +92,35 @@ func (s *Source) shapeSome(offered []tenon.Tool, byRemote map[string]string) bat
 		b.items = append(b.items, it)
 	}
 	return b
+}
+
+// unusableError reports the tools of a server whose schemas cannot be used. It is one error, because one program that
+// writes wrong schemas often writes only wrong ones.
+func unusableError(server string, list []Withheld) error {
+	var remotes []string
+	for _, w := range list[1:min(len(list), 1+maxUnusable)] {
+		remotes = append(remotes, "'"+tenon.Visible(w.Remote)+"'")
+	}
+	more := ""
+	if len(remotes) > 0 {
+		more = "; and so are " + strings.Join(remotes, ", ")
+	}
+	if n := len(list) - 1 - len(remotes); n > 0 {
+		more += fmt.Sprintf(" and %d more", n)
+	}
+	return tenon.Errorf(tenon.CodeProtocol, "tool '%s' of server '%s' is left out: %s%s; only the server's author can "+
+		"repair it", tenon.Visible(list[0].Remote), server, list[0].Reason, more)
+}
+
+// maxUnusable bounds the further tools that an error names.
+const maxUnusable = 5
+
+// Unusable returns why a tool with this input schema cannot be offered, or "" if it can.
+func Unusable(input json.RawMessage) string {
+	if _, _, err := objectSchema(withoutAnchors(input)); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // notJSON returns why a tool cannot be written as JSON, or "" if it can. The tool's parameters have been checked

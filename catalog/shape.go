@@ -118,11 +118,16 @@ func Shape(src Source) *Listing {
 	}
 	used := map[string]bool{}
 	seen := make(map[string]bool, len(byRemote))
+	var unusable []Withheld
 	for _, done := range s.source.shapeAll(offered, byRemote) {
 		s.items, s.withheld, s.problems = append(s.items, done.items...), append(s.withheld, done.withheld...),
 			append(s.problems, done.problems...)
+		unusable = append(unusable, done.unusable...)
 		maps.Copy(used, done.used)
 		maps.Copy(seen, done.seen)
+	}
+	if len(unusable) > 0 {
+		s.problems = append(s.problems, unusableError(src.Server, unusable))
 	}
 	slices.SortStableFunc(s.items, before)
 	slices.SortStableFunc(s.withheld, byIdentity)
@@ -212,19 +217,20 @@ func (s *Listing) trace(t tenon.Tool) []Step {
 
 // shaper shapes one tool after the other.
 type shaper struct {
-	src    *Source
-	used   map[string]bool
-	steps  *[]Step         // if nil, steps are not recorded
-	entry  string          // name of the tool's entry; empty if there is none
-	t      *tenon.Tool     // copy of the tool, which the steps change
-	broken bool            // the tool is left out because the configuration is wrong
-	floor  tenon.ToolRules // parameters that more trusted layers set and hide, and their schemas
+	src      *Source
+	used     map[string]bool
+	steps    *[]Step         // if nil, steps are not recorded
+	entry    string          // name of the tool's entry; empty if there is none
+	t        *tenon.Tool     // copy of the tool, which the steps change
+	broken   bool            // the tool is left out because the configuration is wrong
+	unusable bool            // the tool is left out because its schema cannot be used
+	floor    tenon.ToolRules // parameters that more trusted layers set and hide, and their schemas
 }
 
 // run shapes a tool in place. It returns the reason why the tool is left out, or "". There may be ten thousand tools,
 // so steps for most of them must not allocate.
 func (c *shaper) run(t *tenon.Tool) string {
-	c.t, c.broken = t, false
+	c.t, c.broken, c.unusable = t, false, false
 	t.Server = c.src.Server
 	if !c.src.Named || t.Name == "" {
 		t.Name = t.Remote
@@ -375,6 +381,7 @@ func (c *shaper) text() string {
 func (c *shaper) schema() string {
 	input, wrapped, err := objectSchema(withoutAnchors(c.t.Input))
 	if err != nil {
+		c.unusable = true
 		return err.Error()
 	}
 	c.t.Input, c.t.Rules.Wrapped = input, wrapped

@@ -106,6 +106,22 @@ func noArgument(name string, has []string) string {
 		strings.Join(has, ", "))
 }
 
+// Lacking returns the arguments that a server's tool with this input schema does not have, each with the most similar
+// argument that it has, or "". A tool that takes any arguments lacks none.
+func Lacking(input json.RawMessage, arguments []string) (names, similar []string) {
+	root, _ := parseObject(input)
+	has := propertyNames(input)
+	if len(has) == 0 || takesMore(root) {
+		return nil, nil
+	}
+	for _, a := range arguments {
+		if !slices.Contains(has, a) {
+			names, similar = append(names, a), append(similar, tenon.Nearest(a, has))
+		}
+	}
+	return names, similar
+}
+
 // propertyNames returns the names of a schema's properties.
 func propertyNames(schema json.RawMessage) []string {
 	root, _ := parseObject(schema)

@@ -79,7 +79,15 @@ func (k *checker) run(ctx context.Context) {
 	for p, ref := range k.secrets {
 		if _, ok := k.c.secretFor(ref.name, ref.from); ref.name != "" && !ok {
 			// Do not name it: the text may be the secret itself.
-			k.bad(p, k.known("secrets"), "no entry of this name in secrets")
+			hint := k.known("secrets")
+			if strings.HasSuffix(p, ".api_key") {
+				ref := "{env: VARIABLE}"
+				if k.where(p).Src.Program != "" {
+					ref = "${VARIABLE}"
+				}
+				hint += "; if this is the key itself, put it into a variable and write api_key: " + ref
+			}
+			k.bad(p, hint, "no entry of this name in secrets")
 		}
 		k.secretFile(ref, p)
 		k.command(p+".command", ref.Command)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/trust"
 )
@@ -124,6 +125,36 @@ func (c *Config) MayWrite(entry, name string) bool {
 	for of := range c.files.outputs {
 		if of[0] == entry && p.name(of[1]) == name {
 			return true
+		}
+	}
+	return false
+}
+
+// writesFlag matches the text before a file that a command probably writes: a redirection, or a flag or a variable such
+// as --log, -o or SRV_LOG.
+var writesFlag = lazyregexp.New(`(?i)(>|\b-o|(log|out|output|trace|record|dump)[a-z_-]*\s*[= ])\s*["']?(\./)?$`)
+
+// NamesOutput reports whether the command of an entry names a file of the project like one that it writes. name is the
+// file's name in [Config.Project].
+func (c *Config) NamesOutput(entry, name string) bool {
+	cmd, ok := c.commandAt(entry)
+	if !ok {
+		return false
+	}
+	texts := []string{strings.Join(cmd.argv, " ")}
+	for key, value := range cmd.env {
+		texts = append(texts, key+"="+value)
+	}
+	for _, text := range texts {
+		for at := 0; ; {
+			i := strings.Index(text[at:], name)
+			if i < 0 {
+				break
+			}
+			if writesFlag().MatchString(text[:at+i]) {
+				return true
+			}
+			at += i + len(name)
 		}
 	}
 	return false

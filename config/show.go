@@ -141,7 +141,16 @@ func (w *shower) mapping(p place, v reflect.Value) {
 		}
 	}
 	slices.Sort(added)
+	last := p.path[strings.LastIndexByte(p.path, '.')+1:]
 	for _, k := range append(keys, added...) {
+		text := v.MapIndex(reflect.ValueOf(k))
+		if holdsLiterals(last) && text.Kind() == reflect.String && servers.NamesSecret(k) {
+			n := w.c.nodes[p.named(k).path]
+			if text.Len() > 0 && (n == nil || !strings.Contains(n.Val, "${")) {
+				w.put(p.named(k), "***")
+				continue
+			}
+		}
 		w.walk(p.named(k), v.MapIndex(reflect.ValueOf(k)), field{})
 	}
 }

@@ -19,9 +19,13 @@ import (
 // shorter, because a person said there that it is one.
 const minVariable = 8
 
+// holdsLiterals reports whether the values under a key are texts for a server or a provider, in which a file may have a
+// key itself.
+func holdsLiterals(key string) bool { return key == "headers" || key == "env" }
+
 // VariableSecrets returns the values of variables that are secrets by the name of the variable, by the key under which
-// the file has it, or by their form; and values of env_file of the servers that are secrets by name or form. The
-// path of an existing file is no secret. The values are sorted.
+// the file has it, or by their form; and values of env_file of the servers, and values that the file itself has in
+// headers and env, that are secrets by name or form. The path of an existing file is no secret. The values are sorted.
 func (c *Config) VariableSecrets() []tenon.Secret {
 	found := map[string]bool{}
 	add := func(value string, names ...string) {
@@ -36,6 +40,12 @@ func (c *Config) VariableSecrets() []tenon.Secret {
 			below := key
 			if n.Kind == tree.Map {
 				below = n.Keys[i].Val
+				if holdsLiterals(key) && v.Kind == tree.Scalar && !strings.Contains(v.Val, "${") {
+					add(v.Val, below)
+					if _, token, ok := strings.Cut(v.Val, " "); ok { // after Bearer
+						add(token, below)
+					}
+				}
 			}
 			walk(v, below)
 		}

@@ -30,9 +30,9 @@ servers:
     config: {deep: [{secret: "${NESTED}"}]}
   b:
     url: http://127.0.0.1:1/mcp
-    headers: {Authorization: "Bearer ${HDR}"}
+    headers: {Authorization: "Bearer ${HDR}", X-Api-Key: a-literal-key, X-Town: Amsterdam}
 models:
-  m: {provider: openai, model: x, base_url: "http://127.0.0.1:1/${MODEL_KEY}"}
+  m: {provider: openai, model: x, base_url: "http://127.0.0.1:1/${MODEL_KEY}", headers: {Authorization: Bearer of-a-file}}
 `), o)
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +41,8 @@ models:
 	for _, v := range c.VariableSecrets() {
 		got = append(got, v.Reveal())
 	}
-	want := []string{"by-its-flag", "by-its-key", "by-its-name", "from-the-file", "ghp_0123456789abcdef0123",
-		"in-a-header", "in-the-settings", "of-a-model"}
+	want := []string{"Bearer of-a-file", "a-literal-key", "by-its-flag", "by-its-key", "by-its-name", "from-the-file", "ghp_0123456789abcdef0123",
+		"in-a-header", "in-the-settings", "of-a-file", "of-a-model"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

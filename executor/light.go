@@ -3,6 +3,7 @@ package executor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -36,10 +37,11 @@ type Light struct {
 	events  []tenon.Event          // recorded so far
 	decided map[bool][]tenon.Event // decisions for the engine; key true: the turn under a rate
 	stop    context.CancelCauseFunc
-	stopped error          // the reason why the call was stopped before it began
-	ended   time.Time      // when the call ended with a result that the core has yet to receive; zero otherwise
-	left    bool           // the call has ended, and the engine records its end
-	attempt engine.Attempt // of the engine
+	stopped error             // the reason why the call was stopped before it began
+	cancel  *tenon.CancelData // the caller has cancelled the call
+	ended   time.Time         // when the call ended with a result that the core has yet to receive; zero otherwise
+	left    bool              // the call has ended, and the engine records its end
+	attempt engine.Attempt    // of the engine
 	emit    func(tenon.Event)
 	result  *tenon.Result  // the result for the caller, byte for byte
 	large   *agent.Outcome // recorded by its digest
@@ -254,6 +256,22 @@ func (l *Light) Stop(cause error) {
 	l.stop(cause)
 }
 
+// Cancel ends the call because its caller no longer wants it, which the run records. It returns false and does nothing
+// if an engine records the call: then the run must be cancelled. It waits for an adoption in progress.
+func (l *Light) Cancel(reason string) bool {
+	l.adopting.Lock()
+	defer l.adopting.Unlock()
+	l.mu.Lock()
+	if l.state == lightAdopted {
+		l.mu.Unlock()
+		return false
+	}
+	l.cancel = &tenon.CancelData{Reason: reason}
+	l.mu.Unlock()
+	l.Stop(errors.New(reason))
+	return true
+}
+
 func (l *Light) live(e tenon.Event) {
 	l.mu.Lock()
 	emit := l.emit
@@ -283,7 +301,7 @@ func (l *Light) finish(ctx context.Context, events []tenon.Event, err error) (mo
 	case l.state == lightAdopted:
 		written(events)
 		return l.applied(events)
-	case again:
+	case again && l.cancel == nil:
 		l.handOver(ctx)
 	case len(events) == 1 && events[0].Kind == agent.EventResult && l.result != nil:
 		// The caller need not wait for the core, because a result always ends the run.
@@ -340,9 +358,13 @@ func (l *Light) doneCommand() (tenon.Command, bool) {
 // an engine continues the run. The caller holds the lock.
 func (l *Light) endAlone(ctx context.Context) {
 	events := l.outcome
-	if slices.ContainsFunc(events, func(e tenon.Event) bool { return e.Kind == tenon.EventInterrupted }) {
-		events = append(events, tenon.Event{Kind: tenon.EventCancel, Data: tenon.EventData(tenon.CancelData{
-			Reason: context.Cause(ctx).Error()})})
+	if l.cancel == nil && slices.ContainsFunc(events, func(e tenon.Event) bool {
+		return e.Kind == tenon.EventInterrupted
+	}) {
+		l.cancel = &tenon.CancelData{Reason: context.Cause(ctx).Error()}
+	}
+	if l.cancel != nil { // before the outcome, as an engine records it
+		events = append([]tenon.Event{{Kind: tenon.EventCancel, Data: tenon.EventData(l.cancel)}}, events...)
 	}
 	err := l.record(events...)
 	if err == nil {

@@ -12,13 +12,13 @@ import (
 )
 
 // Adopt makes an engine begin the run while the call is in progress. It does nothing if an engine has already begun the
-// run, or if the run has ended. The engine stores the run, its decision and the start of the call in one commit. So the
+// run, or if the run has ended or was cancelled. The engine stores the run, its decision and the start of the call in one commit. So the
 // store never contains a run whose call another process would make again.
 func (l *Light) Adopt(ctx context.Context) error {
 	l.adopting.Lock()
 	defer l.adopting.Unlock()
 	l.mu.Lock()
-	if l.state != lightAlone || l.stop == nil {
+	if l.state != lightAlone || l.stop == nil || l.cancel != nil {
 		l.mu.Unlock()
 		return nil
 	}
@@ -120,13 +120,6 @@ func (l *Light) Journal(spec []byte) (tenon.Run, []tenon.Event) {
 	row := l.cfg.Row
 	row.State, row.Stop, row.Updated = l.done.State, l.done.Stop, l.events[len(l.events)-1].Time
 	return row, l.events
-}
-
-// IsAdopted reports whether an engine records the call.
-func (l *Light) IsAdopted() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.state == lightAdopted
 }
 
 // Row returns the initial row of the run.

@@ -110,13 +110,14 @@ func (c *ClientCall) Wait(ctx context.Context) (result *tenon.Result, moved bool
 
 // Cancel ends the call for a reason.
 func (c *ClientCall) Cancel(ctx context.Context, reason string) error {
-	if c.light != nil {
-		c.light.Stop(errors.New(reason))
-		if !c.light.IsAdopted() {
-			return nil
-		}
+	if c.light != nil && c.light.Cancel(reason) {
+		return nil
 	}
-	return c.h.Runs().Cancel(ctx, c.Run, reason)
+	err := c.h.Runs().Cancel(ctx, c.Run, reason)
+	if err != nil && c.light != nil {
+		c.light.Stop(errors.New(reason))
+	}
+	return err
 }
 
 // directCall is a call whose run is prepared.

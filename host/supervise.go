@@ -46,6 +46,7 @@ func (h serviceHandle) Supervise(ctx context.Context) {
 	}
 	h.host.warnForeign(ctx)
 	s.work.Go(func() { h.host.keepSchedules(ctx) })
+	s.work.Go(func() { h.host.watchPins(ctx) })
 	if h.host.cluster != nil && h.host.cfg.Worker {
 		s.work.Go(func() { h.host.workForCluster(ctx) })
 	}

@@ -247,15 +247,9 @@ func (h *Host) listingsOf(names []string, sources map[string]*catalog.Source, an
 			}
 			continue
 		}
-		blocked := answers[i].held.Blocked()
-		if err := pins.BlockedError(name, blocked); err != nil && h.config.Policy.Pins.Changed == policy.PinsWarn {
-			h.log.Warn(err.Error())
-			blocked = nil
-		} else if err != nil {
+		blocked, err := h.judgePins(name, answers[i].held)
+		if err != nil {
 			problems = append(problems, Problem{name, err})
-			h.withhold(name, err)
-		} else {
-			h.withheld.Delete(name)
 		}
 		listings = append(listings, h.listing(name, sources[name], answers[i].tools, blocked, answers[i].held.New))
 	}
@@ -273,7 +267,10 @@ func (h toolsHandle) Known(ctx context.Context) (*catalog.Snapshot, error) {
 		case h.host.isHelper(name) || slices.Contains(h.host.cfg.Hidden, name):
 			continue
 		case connects:
-			tools, _ = s.Remembered()
+			ok := false
+			if tools, ok = s.Remembered(); !ok {
+				tools, _ = s.Listed()
+			}
 		default:
 			tools, err = sets[name].Tools(ctx)
 		}

@@ -85,7 +85,8 @@ func encode(v any) ([]byte, error) {
 
 // decode decodes the body of the request, one JSON object, into the struct v. Member names must match exactly and be
 // unique. The native API refuses unknown members. The other APIs ignore them, because their clients send parameters of
-// other vendors. If optional is set, the body may be missing.
+// other vendors; ResearchAI's refuses only names that look like misspelled members. If optional is set, the body may be
+// missing.
 func (c *call) decode(v any, optional bool) error {
 	if len(c.body) == 0 {
 		if optional {
@@ -97,8 +98,11 @@ func (c *call) decode(v any, optional bool) error {
 		return tenon.Errorf(tenon.CodeInvalid, "the body is not valid: it must be a JSON object")
 	}
 	read := exactjson.DecodeOpen
-	if c.route.api == Native || c.route.api == "" {
+	switch c.route.api {
+	case Native, "":
 		read = exactjson.Decode
+	case ResearchAI:
+		read = exactjson.DecodeNear
 	}
 	if err := read(c.body, v); err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "the body is not valid: %s", misfit(err))

@@ -21,7 +21,7 @@ import (
 var bodies = map[string]string{
 	"POST /api/v1/runs": `{"question":"x","tool_table":"QQ==","tool_table_file":"f","tool_column":"c","agent":"a","session":"s","fork":true,"model":"m","no_tools":true,"output_schema":{"(a)":1},"tool_choice":"none","groups":["g"],"state":"s","max_turns":1,"mode":"native",
 		"files":[{"name":"f","data":"AA==","uri":"","mime_type":""}],"resources":[{"server":"s","uri":"u"}],"data":["AA=="],"yes":"me"}`,
-	"POST /api/v1/runs/{id}/cancel":               `{"reason":"x"}`,
+	"POST /api/v1/runs/{id}/cancel":               `{"reason":"x","withdraw":true}`,
 	"POST /api/v1/runs/{id}/steer":                `{"text":"x"}`,
 	"POST /api/v1/runs/{id}/decide":               `{"step":"1.0","verdict":"allow","cancel":true,"reason":"x","arguments":{"(a)":1},"remember":"session","if":"true","uses":1,"for":"1h"}`,
 	"POST /api/v1/approvals/{id}/decide":          `{"step":"1.0","verdict":"allow","cancel":true,"reason":"x","arguments":{"(a)":1},"remember":"session","if":"true","uses":1,"for":"1h"}`,

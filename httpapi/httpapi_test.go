@@ -7,20 +7,24 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/httpapi"
+	"github.com/tenonhq/tenon/servers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -141,6 +145,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 		"too large":         {"POST", "/api/v1/runs", js, `{"question":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "too_large", "bytes"},
 		"empty question":    {"POST", "/api/v1/runs", js, `{"question":" "}`, 400, "invalid", "question"},
 		"negative turns":    {"POST", "/api/v1/runs", js, `{"question":"x","max_turns":-1}`, 400, "invalid", "max_turns"},
+		"no turns":          {"POST", "/api/v1/runs", js, `{"question":"x","max_turns":0}`, 400, "invalid", "max_turns must be at least 1, not 0; without it"},
 		"no such agent":     {"POST", "/api/v1/runs", js, `{"question":"x","agent":"nobody"}`, 404, "not_found", "nobody"},
 		"no such session":   {"POST", "/api/v1/runs", js, `{"question":"x","session":"ses_none"}`, 404, "not_found", "ses_none"},
 		"no such run":       {"GET", "/api/v1/runs/run_none", "", "", 404, "not_found", "run_none"},
@@ -171,6 +176,82 @@ func TestRequestsThatCannotBe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChatTypos sends misspelled members to /chat. They are refused unless the member itself is there, too. Other unknown
+// members are of other vendors.
+func TestChatTypos(t *testing.T) {
+	h, _, _ := serve(t)
+	handler := httpapi.Handler(h)
+	for body, want := range map[string]string{
+		`{"message":"x","sesionId":"y"}`:                    `unknown field \"sesionId\"; did you mean \"sessionId\"?`,
+		`{"message":"x","parameters":{"max_tokens":1}}`:     `unknown field \"max_tokens\" in parameters; did you mean \"maxTokens\"?`,
+		`{"mesage":"x"}`:                                    `did you mean \"message\"?`,
+		`{"message":"","messages":[],"user":"u"}`:           "Message cannot be empty",
+		`{"message":"","stream":true,"metadata":{"a":"b"}}`: "Message cannot be empty",
+	} {
+		if status, _, got := request(t, handler, "POST", "/chat", "application/json", body); status != 400 || !strings.Contains(got, want) {
+			t.Errorf("%s: %d %s", body, status, got)
+		}
+	}
+}
+
+// TestWithdrawOverHTTP cancels a run that waits, and withdraws a message that no model call has sent.
+func TestWithdrawOverHTTP(t *testing.T) {
+	h, _, socket := serve(t)
+	c := httpapi.NewClient(socket)
+	t.Cleanup(func() { _ = c.Close() })
+	started, err := c.Start(t.Context(), httpapi.StartRequest{Question: "open", Yes: "the test"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Runs().Steer(t.Context(), started.Run.ID, "another way", ""); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second one finds a run that has ended
+		if err := c.Withdraw(t.Context(), started.Run.ID, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range h.Runs().Events(t.Context(), started.Run.ID, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	said, err := h.Sessions().Transcripts().Messages(t.Context(), started.Run.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range said {
+		if m.Text() == "another way" {
+			t.Error("the next question sends the message")
+		}
+	}
+}
+
+// TestChatCallBesideHanging calls a tool whose server is known. A server that hangs is not even asked for its tools.
+func TestChatCallBesideHanging(t *testing.T) {
+	t.Run("RA-3_hanging_neighbour", func(t *testing.T) {
+		var asked atomic.Int32
+		hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			<-r.Context().Done()
+		}))
+		defer hangs.Close()
+		defer hangs.CloseClientConnections()
+		d := &door{open: make(chan struct{})}
+		close(d.open)
+		h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Toolsets: map[string]tenon.Toolset{"house": d},
+			Config: &config.Config{Servers: map[string]servers.Config{"hangs": {URL: hangs.URL}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		status, _, body := request(t, httpapi.Handler(h), "POST", "/mcp/tools/call", "application/json", `{"toolName":"pass"}`)
+		if status != 200 || !strings.Contains(body, `"success":true`) || asked.Load() > 0 {
+			t.Errorf("%d %s; the other server was asked %d times", status, body, asked.Load())
+		}
+	})
 }
 
 // TestStatuses checks that each error code of the root package has an HTTP status.

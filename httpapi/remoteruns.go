@@ -90,7 +90,24 @@ func (c remoteRuns) Get(ctx context.Context, ref string) (tenon.Run, error) {
 }
 
 func (c remoteRuns) Cancel(ctx context.Context, run, reason string) error {
-	_, err := fetch[tenon.Run](ctx, c.Client, http.MethodPost, at("runs", run, "cancel"), CancelRequest{reason}, "")
+	return c.cancel(ctx, run, CancelRequest{Reason: reason})
+}
+
+// Withdraw is [host.Withdraw] for a run of the other tenon. An older tenon does not know how to withdraw messages; it
+// only cancels the run.
+func (c *Client) Withdraw(ctx context.Context, run, reason string) error {
+	err := c.cancel(ctx, run, CancelRequest{Reason: reason, Withdraw: true})
+	switch tenon.ErrorCode(err) {
+	case tenon.CodeConflict: // it has ended
+		return nil
+	case tenon.CodeInvalid:
+		return c.cancel(ctx, run, CancelRequest{Reason: reason})
+	}
+	return err
+}
+
+func (c *Client) cancel(ctx context.Context, run string, r CancelRequest) error {
+	_, err := fetch[tenon.Run](ctx, c, http.MethodPost, at("runs", run, "cancel"), r, "")
 	return err
 }
 

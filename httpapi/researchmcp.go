@@ -277,25 +277,11 @@ func (c *call) chatCallTool() error {
 			return serverNotFound(err)
 		}
 	}
-	if q.Server == "" {
-		// Only the lists of all servers say which one has the tool. A server that hangs delays this up to listTime.
-		l := c.chatListing()
-		if l.err != nil {
-			return l.err
-		}
-		var err error
-		if q.Server, err = onlyServer(l.tools, q.Tool); err != nil {
-			return l.notListed(err)
-		}
-	}
 	if err := c.admitRun(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(c.ctx(), listTime) // for the list of the server's tools
-	defer cancel()
-	run, err := c.h.Tools().Start(ctx, host.ToolCall{Name: q.Tool, Of: q.Server, Principal: c.caller.Principal,
-		Arguments: json.RawMessage(cmp.Or(string(q.Arguments), "{}")), Credentials: c.brought})
-	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+	run, err := c.startChatCall(q)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound && q.Server != "" {
 		return tenon.Errorf(tenon.CodeNotFound, "Tool not found: %w", err)
 	}
 	if err != nil {
@@ -311,6 +297,37 @@ func (c *call) chatCallTool() error {
 		out["error"] = r.Text()
 	}
 	return c.answer(http.StatusOK, out)
+}
+
+// startChatCall starts a call. If the request names no server, the last lists say which one has the tool. So a server
+// that hangs does not delay the call of another one. If they do not say it, or are outdated, all servers are asked,
+// which a server that hangs delays up to listTime.
+func (c *call) startChatCall(q chatCall) (tenon.Run, error) {
+	start := func(server string) (tenon.Run, error) {
+		ctx, cancel := context.WithTimeout(c.ctx(), listTime) // for the list of the server's tools
+		defer cancel()
+		return c.h.Tools().Start(ctx, host.ToolCall{Name: q.Tool, Of: server, Principal: c.caller.Principal,
+			Arguments: json.RawMessage(cmp.Or(string(q.Arguments), "{}")), Credentials: c.brought})
+	}
+	if q.Server != "" {
+		return start(q.Server)
+	}
+	if known, err := c.h.Tools().Known(c.ctx()); err == nil {
+		if server, err := onlyServer(known.Tools(), q.Tool); err == nil {
+			if run, err := start(server); tenon.ErrorCode(err) != tenon.CodeNotFound {
+				return run, err
+			}
+		}
+	}
+	l := c.chatListing()
+	if l.err != nil {
+		return tenon.Run{}, l.err
+	}
+	server, err := onlyServer(l.tools, q.Tool)
+	if err != nil {
+		return tenon.Run{}, l.notListed(err)
+	}
+	return start(server)
 }
 
 // onlyServer returns the server of a tool for a call that names no server.

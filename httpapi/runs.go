@@ -9,6 +9,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/view"
 )
 
@@ -84,6 +85,8 @@ type RunInfo struct {
 // CancelRequest is the body of POST /api/v1/runs/{id}/cancel; it may be missing.
 type CancelRequest struct {
 	Reason string `json:"reason,omitempty"`
+	// Withdraw also withdraws the messages into the run that no model call has sent; see [host.Withdraw].
+	Withdraw bool `json:"withdraw,omitempty"`
 }
 
 // SteerRequest is the body of POST /api/v1/runs/{id}/steer.
@@ -111,8 +114,9 @@ func (c *call) start() error {
 		return err
 	case strings.TrimSpace(q.Question) == "":
 		return tenon.Errorf(tenon.CodeInvalid, "question is missing")
-	case q.MaxTurns < 0:
-		return tenon.Errorf(tenon.CodeInvalid, "max_turns must be at least 1")
+	case q.MaxTurns < 0, q.MaxTurns == 0 && !rawjson.IsNull(rawjson.Field(c.body, "max_turns")):
+		return tenon.Errorf(tenon.CodeInvalid, "max_turns must be at least 1, not %d; without it, limits.max_turns of "+
+			"the configuration counts", q.MaxTurns)
 	}
 	question := host.Question{Text: q.Question, Agent: q.Agent, Session: q.Session, Fork: q.Fork,
 		Model: q.Model, NoTools: q.NoTools, Output: q.OutputSchema, ToolChoice: q.ToolChoice, Groups: q.Groups,
@@ -355,7 +359,12 @@ func (c *call) cancel() error {
 	if run.State.Ended() {
 		return tenon.Errorf(tenon.CodeConflict, "run %s has ended (%s)", run.ID, run.State)
 	}
-	if err := c.h.Runs().Cancel(c.ctx(), run.ID, r.Reason); err != nil {
+	if r.Withdraw {
+		err = host.Withdraw(c.ctx(), c.h, run.ID, r.Reason)
+	} else {
+		err = c.h.Runs().Cancel(c.ctx(), run.ID, r.Reason)
+	}
+	if err != nil {
 		return err
 	}
 	return c.accepted()

@@ -108,7 +108,7 @@ func testSlowRunner(t *testing.T) {
 		s = faked(Config{Command: "npx", Args: []string{"-y", "pkg"}}, func(ctx context.Context) (connection, error) {
 			s.said("npm warn x")
 			time.Sleep(1500 * time.Millisecond)
-			if got := s.Status().Progress; got != "npx is fetching pkg" {
+			if got := s.Status().Progress; got != "npx is starting pkg, or fetching it first" {
 				t.Errorf("status %q", got)
 			}
 			time.Sleep(4 * time.Second)
@@ -132,7 +132,7 @@ func testSlowRunner(t *testing.T) {
 		time.Sleep(time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
-		if diff := cmp.Diff([]string{"1s npx is fetching pkg", "3s npm warn x",
+		if diff := cmp.Diff([]string{"1s npx is starting pkg, or fetching it first", "3s npm warn x",
 			`5.5s downloading\u{1b}[1m 1 MB xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`}, told); diff != "" {
 			t.Error(diff)
 		}

@@ -93,7 +93,17 @@ func (s *Server) explain(tool string, err error) error {
 	if tool != "" {
 		return s.explainAbout(fmt.Sprintf("tool '%s' of %s", tool, who), tool, err)
 	}
-	return s.explainAbout("the list of tools of "+who, "", err)
+	return broken(s.explainAbout("the list of tools of "+who, "", err))
+}
+
+// broken gives the error of a server that answers a request for a list with an error the code of a server that does not
+// work. A tool's error, whose code it has from the answer, is a result of a call.
+func broken(err error) error {
+	var e *tenon.Error
+	if errors.As(err, &e) && e.Code == tenon.CodeTool {
+		e.Code = tenon.CodeProtocol
+	}
+	return err
 }
 
 // explainAbout is like explain; what describes the request.

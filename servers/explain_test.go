@@ -98,9 +98,13 @@ func TestRemedyNamesHeaders(t *testing.T) {
 		key  func(string) string
 		want string
 	}{
-		{"RP-14_headers", Config{URL: "http://h/", Headers: authorized}, nil, "check servers.t.headers"},
+		{"RP-14_headers", Config{URL: "http://h/", Headers: authorized}, nil, "check servers.t.headers.authorization"},
+		{"RP-14_own_header", Config{URL: "http://h/", Transport: TransportSSE, Headers: map[string]string{"X-Town": "a", "X-Api-Key": "b"}},
+			nil, "check servers.t.headers.X-Api-Key, or remove it and sign in with 'tenon servers login t'"},
+		{"RP-14_two_headers", Config{URL: "http://h/", Headers: map[string]string{"A-Key": "a", "B-Key": "b"}},
+			nil, "check servers.t.headers, or remove it and sign in with 'tenon servers login t'"},
 		{"RP-14_auth", Config{URL: "http://h/", Auth: Auth{Type: AuthBearer}}, nil, "check servers.t.auth"},
-		{"RP-15_agent", Config{URL: "http://h/", Headers: authorized}, key, "check headers of 't' in agent.yaml"},
+		{"RP-15_agent", Config{URL: "http://h/", Headers: authorized}, key, "check headers.authorization of 't' in agent.yaml"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := New("t", c.cfg, Options{Key: c.key})

@@ -195,7 +195,7 @@ func offered[T any](ctx context.Context, s *Server, what string, k *kept[T], mem
 		}
 		var err error
 		if items, err = ask(c); err != nil {
-			return s.failed(c, fmt.Sprintf("the list of %s of server '%s'", what, s.name), err, nil)
+			return broken(s.failed(c, fmt.Sprintf("the list of %s of server '%s'", what, s.name), err, nil))
 		}
 		s.mu.Lock()
 		current := s.conn == c && k.changes == changes

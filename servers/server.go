@@ -232,6 +232,14 @@ func (s *Server) Listed() ([]tenon.Tool, bool) {
 	return s.tools, true
 }
 
+// IsOutdated reports whether a connected server has announced that its list of tools changed, and was not asked for it
+// since.
+func (s *Server) IsOutdated() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cfg.LoadsTools() && s.conn != nil && s.changes > 0 && !s.listed && !s.off && !s.closed
+}
+
 // List returns the server's tools, connecting if necessary. They are requested once for each connection, and again
 // after the server reported a change.
 func (s *Server) List(ctx context.Context) (tools []tenon.Tool, err error) {

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -225,6 +227,9 @@ func (s *Server) failedLogin(err error) error {
 // remedy tells a person what to do when a server refuses access.
 func (s *Server) remedy(err error) string {
 	var status *transport.StatusError
+	header := s.headerKey()
+	answered := errors.As(err, &status)
+	signs := signsIn(s.cfg) && (!answered || strings.Contains(strings.ToLower(status.Challenge), "bearer"))
 	switch {
 	case s.accountName != "":
 		return fmt.Sprintf("'%s' has to sign in again", s.accountName)
@@ -232,12 +237,32 @@ func (s *Server) remedy(err error) string {
 		return "check client_id and client_secret or private_key in " + s.key("auth")
 	case s.cfg.Auth.Type == AuthOAuth && s.cfg.Auth.Grant == oauth.GrantJWTBearer:
 		return "check assertion in " + s.key("auth")
-	case s.cfg.Auth.Type == AuthOAuth, signsIn(s.cfg) && !errors.As(err, &status):
+	case s.cfg.Auth.Type == AuthOAuth:
 		return fmt.Sprintf("sign in with 'tenon servers login %s'", s.name)
-	case signsIn(s.cfg) && strings.Contains(strings.ToLower(status.Challenge), "bearer"):
+	case s.cfg.Auth.Type == AuthNone && header != "" && signs:
+		return fmt.Sprintf("check %s, or remove it and sign in with 'tenon servers login %s'", header, s.name)
+	case s.cfg.Auth.Type == AuthNone && header != "":
+		return "check " + header
+	case signs && !answered:
+		return fmt.Sprintf("sign in with 'tenon servers login %s'", s.name)
+	case signs:
 		return fmt.Sprintf("sign in with 'tenon servers login %s', or set %s", s.name, s.key("auth"))
-	case s.cfg.Auth.Type == AuthNone && len(s.cfg.Headers) > 0:
-		return "check " + s.key("headers")
 	}
 	return "check " + s.key("auth")
+}
+
+// headerKey returns the key of the header in the configuration that has the credentials, or the key of all headers if
+// it may be any of several. It returns "" if no header is configured.
+func (s *Server) headerKey() string {
+	names := slices.Sorted(maps.Keys(s.cfg.Headers))
+	if secret := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !NamesSecret(n) }); len(secret) > 0 {
+		names = secret
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return s.key("headers." + names[0])
+	}
+	return s.key("headers")
 }

@@ -21,21 +21,22 @@ type Starting struct {
 	Line string
 }
 
-// String describes what the server is doing: the latest line, "npx is fetching PACKAGE", or "still starting".
+// String describes what the server is doing: the latest line, "npx is starting PACKAGE, or fetching it first", or "still
+// starting". A runner does not say whether it has the package already.
 func (s Starting) String() string {
 	switch {
 	case s.Line != "":
 		return s.Line
 	case s.Package != "":
-		return fmt.Sprintf("%s is fetching %s", s.Runner, s.Package)
+		return fmt.Sprintf("%s is starting %s, or fetching it first", s.Runner, s.Package)
 	case s.Runner != "":
-		return s.Runner + " is fetching it"
+		return s.Runner + " is starting it, or fetching it first"
 	}
 	return "still starting"
 }
 
 // The times after which a slow start is reported. A package runner is reported earlier, because people wait more
-// patiently when they know that something is fetched.
+// patiently when they know that something may be fetched.
 const (
 	slowAfter    = 3 * time.Second
 	fetchesAfter = time.Second

@@ -25,6 +25,7 @@ type screenChat struct {
 	screen            *pty.Terminal
 	env               map[string]string // besides TERM and XDG_STATE_HOME
 	host              *host.Host
+	far               *far // if set, the chat uses the host over HTTP
 	tools             *writer
 	status            chan error
 	state             string
@@ -103,7 +104,11 @@ func (c *screenChat) start(q *asking) {
 	if !a.fullScreen(false) {
 		c.t.Fatal("the terminal is not used as a whole")
 	}
-	go func() { c.status <- a.chatOnScreen(c.t.Context(), c.host, q) }()
+	var d desk = c.host
+	if c.far != nil {
+		d = c.far
+	}
+	go func() { c.status <- a.chatOnScreen(c.t.Context(), d, q) }()
 }
 
 // types types keys. A command waits for the end of a run, because the program refuses most of them before.

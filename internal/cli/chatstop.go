@@ -18,11 +18,13 @@ type stoppable struct {
 	own   bool // the person typed it: the files and resources that it names are attached
 }
 
-// cancel stops a run. Its messages that the model has not received are withdrawn, and return to the input. Another
-// tenon (--remote) cannot withdraw them.
+// cancel stops a run. Its messages that the model has not received are withdrawn, and return to the input.
 func (t *talk) cancel(ctx context.Context, run, reason string) error {
-	if here, ok := t.h.(*host.Host); ok {
-		return host.Withdraw(ctx, here, run, reason)
+	switch h := t.h.(type) {
+	case *host.Host:
+		return host.Withdraw(ctx, h, run, reason)
+	case *far:
+		return h.Withdraw(ctx, run, reason)
 	}
 	return t.h.Runs().Cancel(ctx, run, reason)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/httpapi"
 )
 
 const stopSteps = `conversations:
@@ -77,6 +79,34 @@ func TestUX4_StopGivesBack(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if got := c.personSaid(); got != "slow please|and what now|slow again|slow again" {
+		t.Errorf("the model got %q", got)
+	}
+	c.leaves()
+}
+
+// TestUX4_RemoteStopGivesBack checks the same for a chat with the tenon serve at --remote.
+func TestUX4_RemoteStopGivesBack(t *testing.T) {
+	c := openChat(t, 100, 30, stopSteps)
+	srv := httptest.NewServer(httpapi.Handler(c.host))
+	defer srv.Close()
+	defer srv.CloseClientConnections() // a chat that fails may still follow its run
+	client, err := httpapi.NewRemote(srv.URL, tenon.Secret{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.far = &far{Client: client}
+	c.start(&asking{})
+	c.awaits("Ask something.")
+	c.types("slow please\r")
+	c.awaits("The first half of the ans")
+	c.types("steer this way\r")
+	c.awaits("» queued: steer this way")
+	c.awaitsMessages(1)
+	c.types("\x03")
+	c.awaits("/retry asks it again", "> steer this way")
+	c.types("\x15and what now\r")
+	c.awaits("The second answer.")
+	if got := c.personSaid(); got != "slow please|and what now" {
 		t.Errorf("the model got %q", got)
 	}
 	c.leaves()

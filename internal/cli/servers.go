@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
 )
@@ -22,6 +23,8 @@ type serverInfo struct {
 	ToolNames []string `json:"tool_names,omitempty"`
 	// Prompts are the prompts of a tested server, or nil if they were not requested.
 	Prompts []host.ServerPrompt `json:"prompts,omitzero"`
+	// Unusable are tools whose schemas cannot be used, so that no model is offered them.
+	Unusable []catalog.Withheld `json:"unusable_tools,omitempty"`
 }
 
 // over returns the transport and notes about it.
@@ -223,6 +226,9 @@ func (a *app) printServer(s serverInfo) error {
 		for i, l := range wrap(fmt.Sprintf("%d: %s", len(s.ToolNames), strings.Join(s.ToolNames, ", ")), a.width()-13) {
 			line([]string{"tools", ""}[min(i, 1)], "%s", l)
 		}
+		for _, w := range s.Unusable {
+			line("unusable", "%s: %s", w.Remote, w.Reason)
+		}
 		var names []string
 		for _, p := range s.Prompts {
 			names = append(names, p.Name)
@@ -313,6 +319,9 @@ func probe(ctx context.Context, h *host.Host, names []string, connect bool) []se
 				tools, err = h.Service().Connections()[name].List(ctx)
 				for _, t := range tools {
 					info.ToolNames = append(info.ToolNames, t.Remote)
+					if why := catalog.Unusable(t.Input); why != "" {
+						info.Unusable = append(info.Unusable, catalog.Withheld{Server: name, Remote: t.Remote, Reason: why})
+					}
 				}
 			}
 			if !connect {

@@ -378,14 +378,14 @@ func firstLine(s string) string {
 
 func newToolsShow(a *app) *cobra.Command {
 	s := &adhoc{}
-	var explain bool
+	var explain, connect bool
 	cmd := &cobra.Command{
-		Use:   "show NAME [--explain] [--url URL | -- COMMAND ARGS...]",
+		Use:   "show NAME [--explain] [--connect] [--url URL | -- COMMAND ARGS...]",
 		Short: "Show one tool with its schemas",
 		Long: "Shows a tool's description, the hints of its server, and its input and output schemas. NAME is the\n" +
 			"name that a model sees, or SERVER.NAME. --explain shows each step from the server's definition to\n" +
 			"the one that a model gets, with the value before and after it; also for a tool that is left out.\n\n" +
-			adhocHelp,
+			"Servers that were listed before are not started: --connect asks them again.\n\n" + adhocHelp,
 		Example: "  tenon tools show get_weather\n  tenon tools show get_weather --explain\n  tenon tools show echo " +
 			"-o json -- npx -y @modelcontextprotocol/server-everything",
 		Args: args(1, 1, "the tool's name"),
@@ -399,11 +399,12 @@ func newToolsShow(a *app) *cobra.Command {
 				}
 				return a.showFar(cmd.Context(), args[0], explain)
 			}
-			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, connect: true, live: true})
+			h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: s, connect: true, live: connect})
 			if err != nil {
 				return err
 			}
 			defer closing(h, &err)
+			a.noteAge(h)
 			t, err := findTool(snapshot, args[0])
 			if err != nil {
 				if w, ok := findWithheld(snapshot, args[0]); ok && explain {
@@ -423,6 +424,7 @@ func newToolsShow(a *app) *cobra.Command {
 	}
 	s.flags(cmd)
 	cmd.Flags().BoolVar(&explain, "explain", false, "show the value before and after each step")
+	connectFlag(cmd, &connect)
 	return cmd
 }
 

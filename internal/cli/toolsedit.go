@@ -42,7 +42,11 @@ func newToolsAdd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.editTool(cmd.Context(), change, "Tool set.")
+			if err := a.editTool(cmd.Context(), change, "Tool set."); err != nil {
+				return err
+			}
+			a.noteUnlisted(cmd.Context(), args[0])
+			return nil
 		},
 	}
 	f := cmd.Flags()

@@ -125,13 +125,19 @@ func projectName(p trust.Project, cfg *config.Config) string {
 func trustList(v verdict, width int) []string {
 	if v.Record != nil {
 		d, texts := v.Diff, textLines(v, width)
-		writes := append(selfWritten(v, d.Changed), selfWritten(v, d.New)...)
+		writes, loads := append(selfWritten(v, d.Changed), selfWritten(v, d.New)...), maybeWritten(v)
 		d.Changed, d.New = fileTexts(v.Project, d.Changed), fileTexts(v.Project, d.New)
 		v.Diff = d
 		lines := trustDiff(v.Diff, width)
 		if len(writes) > 0 {
 			lines = append(lines, wrapHard("  If a command writes "+shownLine(strings.Join(writes, ", "))+" itself, "+
 				"each start ends the trust: have it write to a folder outside of the project.", width)...)
+		}
+		for _, name := range loads {
+			entry := v.Project.Files[name].Why
+			lines = append(lines, wrapHard("  "+shownLine(name)+" belongs to the project because the command of "+
+				shownLine(entry)+" names it and may load it as code. If the command writes it itself, each start ends "+
+				"the trust: have it write to a folder outside of the project.", width)...)
 		}
 		return append(lines, texts...)
 	}
@@ -262,6 +268,27 @@ func fileTexts(p trust.Project, names []string) []string {
 			text += "  (of " + why + ")"
 		}
 		list = append(list, text)
+	}
+	return list
+}
+
+// maxLoads is the maximum number of files that a question explains one by one.
+const maxLoads = 5
+
+// maybeWritten returns the changed and new files that count as code of a command, but that the command may write: it
+// names them like outputs, or they are new. Their changes are shown all the same, because the command may load them.
+func maybeWritten(v verdict) (list []string) {
+	for i, names := range [][]string{v.Diff.Changed, v.Diff.New} {
+		for _, name := range names {
+			entry := v.Project.Files[name].Why
+			isNew := i == 1 && strings.HasPrefix(entry, "servers.")
+			if v.cfg == nil || len(list) == maxLoads || v.cfg.MayWrite(entry, name) {
+				continue
+			}
+			if isNew || v.cfg.NamesOutput(entry, name) {
+				list = append(list, name)
+			}
+		}
 	}
 	return list
 }

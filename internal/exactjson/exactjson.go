@@ -27,19 +27,32 @@ import (
 
 // Decode reads one JSON value into v, which is a pointer. Unknown members are errors. Duplicate names in one object are
 // also errors, even in parts that v keeps raw. Errors of syntax and types come from encoding/json.
-func Decode(raw []byte, v any) error { return decode(raw, v, true) }
+func Decode(raw []byte, v any) error { return decode(raw, v, closed) }
 
 // DecodeOpen is Decode for values that other programs write. It ignores unknown members, and checks names only where v
 // has fields or a map. A member whose name differs from the name of a field only in case is still an error.
-func DecodeOpen(raw []byte, v any) error { return decode(raw, v, false) }
+func DecodeOpen(raw []byte, v any) error { return decode(raw, v, open) }
 
-func decode(raw []byte, v any, closed bool) error {
+// DecodeNear is DecodeOpen, but a member that looks like a misspelled field is an error if the field itself is missing:
+// ignored silently, its value would have no effect.
+func DecodeNear(raw []byte, v any) error { return decode(raw, v, near) }
+
+// mode says which unknown members are errors.
+type mode int
+
+const (
+	open   mode = iota // none
+	near               // names that resemble a missing field
+	closed             // all
+)
+
+func decode(raw []byte, v any, m mode) error {
 	var whole json.RawMessage
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return err
 	}
-	c := checker{closed: closed}
-	if closed {
+	c := checker{mode: m}
+	if m == closed {
 		if name, twice := rawjson.Twice(raw); twice {
 			return c.twice(name)
 		}
@@ -52,8 +65,8 @@ func decode(raw []byte, v any, closed bool) error {
 
 // checker compares the member names in a JSON value with the fields of a Go type.
 type checker struct {
-	closed bool     // unknown names are errors
-	at     []string // the path of the value
+	mode mode
+	at   []string // the path of the value
 }
 
 var (
@@ -124,6 +137,7 @@ func (c *checker) below(name string, raw []byte, t reflect.Type) error {
 // object checks the members of an object. Any other value is left to encoding/json.
 func (c *checker) object(raw []byte, t reflect.Type) error {
 	fields := fieldsOf(t)
+	var others []string
 	for key, v := range rawjson.Members(raw) {
 		name := string(key)
 		if f := find(fields, name); f != nil {
@@ -144,8 +158,17 @@ func (c *checker) object(raw []byte, t reflect.Type) error {
 				return fmt.Errorf("the field %q%s has to be written %q", visible(name), c.where(), f.name)
 			}
 		}
-		if c.closed {
+		switch c.mode {
+		case closed:
 			return c.unknown(name, fields)
+		case near:
+			others = append(others, name)
+		}
+	}
+	for _, name := range others {
+		missing := slices.DeleteFunc(slices.Clone(fields), func(f field) bool { return f.seen })
+		if tenon.Nearest(name, namesOf(missing)) != "" {
+			return c.unknown(name, missing)
 		}
 	}
 	return nil
@@ -156,15 +179,12 @@ const maxListed = 16
 
 // unknown returns the error about a field that the object does not have.
 func (c *checker) unknown(name string, fields []field) error {
-	var names []string
-	for _, f := range fields {
-		names = append(names, f.name)
-	}
+	names := namesOf(fields)
 	hint := ""
-	near := tenon.Nearest(name, names)
+	similar := tenon.Nearest(name, names)
 	switch {
-	case near != "":
-		hint = fmt.Sprintf("; did you mean %q?", near)
+	case similar != "":
+		hint = fmt.Sprintf("; did you mean %q?", similar)
 	case len(names) > 0 && len(names) <= maxListed:
 		hint = "; the fields are " + strings.Join(names, ", ")
 	}
@@ -197,6 +217,14 @@ type field struct {
 	name string
 	typ  reflect.Type
 	seen bool
+}
+
+func namesOf(fields []field) []string {
+	names := make([]string, 0, len(fields))
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 func find(fields []field, name string) *field {

@@ -122,3 +122,19 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestDecodeNear(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"decison":"yes"}`:                  `unknown field "decison"; did you mean "decision"?`,
+		`{"many":[{"verdct":"a"}]}`:          `unknown field "verdct" in many.0; did you mean "verdict"?`,
+		`{"decison":"yes","decision":"no"}`:  "",
+		`{"decision":"no","decison":"yes"}`:  "",
+		`{"zzzzzz":1,"one":{"yyyyyyyyy":1}}`: "",
+		`{"Decision":"yes"}`:                 "has to be written",
+	} {
+		err := exactjson.DecodeNear([]byte(in), &body{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}

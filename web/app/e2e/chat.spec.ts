@@ -103,8 +103,12 @@ test("UX-9 Stop keeps what was said, and the view follows the end only until the
   expect(await log.evaluate((b) => b.scrollTop)).toBe(0);
   await page.getByRole("button", { name: "To the end of the conversation" }).click();
   await expect(page.getByRole("button", { name: "To the end of the conversation" })).toHaveCount(0);
+  await page.getByLabel("Tell the agent something while it works").fill("In two words");
+  await page.keyboard.press("Enter");
+  await expect(log).toContainText("In two words");
   await page.getByRole("button", { name: "Stop" }).click();
   await expect(page.getByText("It was stopped here.")).toBeVisible();
+  await expect(page.getByLabel("Question", { exact: true })).toHaveValue("In two words");
   await expect(log).toContainText("One word follows");
   await expect(log.getByText(/stopped in the workbench/)).toHaveCount(1);
   await page.reload(); // UX-8: the journal has it

@@ -243,6 +243,8 @@ export type Media = {
 
 export type CancelRequest = {
   reason?: string | null;
+  /** also withdraw the messages into the run that no model call has sent; no later run sends them */
+  withdraw?: boolean | null;
 };
 
 export type SteerRequest = {

@@ -119,6 +119,15 @@ test("a step that was cut off is told of as done again only when it is", () => {
   expect(again.spans.slice(-2).map((s) => s.outcome)).toEqual(["interrupted", "open"]);
 });
 
+test("messages that a stopped answer did not take are withdrawn", () => {
+  const said = [...journal().slice(0, 7), event("message", "", { text: "this way" })];
+  const stop = (data: unknown) => applyAll(emptyView(), [...said, event("cancel", "", data), event("done", "", { state: "cancelled" })]);
+  expect(stop({ reason: "enough", withdraw: true }).unsent).toEqual(["this way"]);
+  expect(stop({ reason: "enough" }).unsent).toEqual([]); // the next question sends it
+  const sent = applyAll(emptyView(), [...said, event("started", "2", { kind: "model" }), event("cancel", "", { withdraw: true }), event("done", "", { state: "cancelled" })]);
+  expect(sent.unsent).toEqual([]);
+});
+
 test("an event of a kind that is not known changes nothing but the number", () => {
   const v = applyAll(emptyView(), journal());
   expect(apply(v, event("from_the_future", "9", { a: 1 }))).toEqual({ ...v, seq: v.seq + 1 });

@@ -110,6 +110,8 @@ export interface View {
   waiting: Waiting[];
   cut: string[]; // steps that were cut off and have not begun again
   live: number; // texts among the items that are still being said
+  unsent: string[]; // messages of persons that no model call has sent; after the end, those that were withdrawn
+  withdraws: boolean; // the run was cancelled, and its unsent messages with it
   limits: Limits;
 }
 
@@ -117,7 +119,7 @@ export function emptyView(run?: Run): View {
   return {
     id: run?.id ?? "", session: run?.session ?? "", core: run?.core ?? "", agent: run?.agent ?? "", model: run?.model ?? "",
     question: run?.title ?? "", plain: false, state: run?.state ?? "working", items: [], spans: [], seq: 0,
-    usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], cut: [], live: 0, limits: noLimits,
+    usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], cut: [], live: 0, unsent: [], withdraws: false, limits: noLimits,
   };
 }
 
@@ -176,6 +178,7 @@ function fold(v: View, e: RunEvent): void {
         dropLive(v, step);
         if (d.kind === "model" || d.kind === "final") {
           v.limits = { ...v.limits, final: d.kind === "final" };
+          v.unsent = [];
           close(v, e);
         }
         v.spans.push({ step, lane: "model", label: v.model, start: at(e), outcome: "open" });
@@ -274,6 +277,7 @@ function fold(v: View, e: RunEvent): void {
       return;
     case "message":
       v.items.push({ kind: "said", step: String(e.seq), seq: e.seq, text: d.text ?? "", by: d.by });
+      v.unsent = [...v.unsent, d.text ?? ""];
       return;
     case "compacted":
       endSpan(v, step, at(e), "ok");
@@ -296,6 +300,7 @@ function fold(v: View, e: RunEvent): void {
       for (const text of unsent(d)) v.items.push({ kind: "note", step, tone: "warn", seq: e.seq, text });
       return;
     case "cancel":
+      v.withdraws ||= Boolean(d.withdraw);
       v.items.push({ kind: "note", step: "cancel", tone: "warn", seq: e.seq, text: "Stopped" + (d.by ? ` by ${d.by}` : "") + (d.reason ? `: ${d.reason}` : "") });
       return;
     case "retry":
@@ -313,6 +318,8 @@ function fold(v: View, e: RunEvent): void {
       v.ended = at(e);
       v.waiting = [];
       v.live = 0;
+      if (!v.withdraws || v.state !== "cancelled") v.unsent = []; // the next question sends them
+      else if (v.unsent.length) v.items.push({ kind: "note", step: "withdrawn", tone: "info", seq: e.seq, text: `Withdrawn, because the model had not received it: ${v.unsent.join(" / ")}` });
       v.spans = v.spans.map((s) => (s.end === undefined ? { ...s, end: at(e), outcome: "stopped" } : s.outcome === "interrupted" && v.cut.includes(s.step) ? { ...s, outcome: "stopped" } : s));
       v.items = v.items.map((i) =>
         i.kind === "text" && i.live ? { ...i, live: false, cut: true } : i.kind !== "call" || !["proposed", "asking", "running", "question"].includes(i.status) ? i

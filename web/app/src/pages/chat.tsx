@@ -287,10 +287,12 @@ function Welcome() {
 function ComposerOfRun({ session, run, onAsk }: { session: string; run: Run; onAsk: (question?: string) => void }) {
   const { view, caughtUp } = useRun(run.id);
   const working = caughtUp ? !view.ended : !["completed", "failed", "cancelled"].includes(run.state);
-  return <Composer session={session} run={run} working={working} onAsk={onAsk} />;
+  return <Composer session={session} run={run} working={working} withdrawn={view.ended ? view.unsent : none} onAsk={onAsk} />;
 }
 
-function Composer({ session, run, working, onAsk }: { session: string; run?: Run; working?: boolean; onAsk: (question?: string) => void }) {
+const none: string[] = [];
+
+function Composer({ session, run, working, withdrawn = none, onAsk }: { session: string; run?: Run; working?: boolean; withdrawn?: string[]; onAsk: (question?: string) => void }) {
   const agents = useAgents().data?.items ?? [];
   const models = useModels().data?.items ?? [];
   const [text, setText] = useState(draftOf(session).text);
@@ -311,6 +313,12 @@ function Composer({ session, run, working, onAsk }: { session: string; run?: Run
     b.style.height = "auto";
     b.style.height = `${Math.min(b.scrollHeight, 240)}px`;
   }, [text]);
+  const stopped = useRef(false); // by this page: messages that the model has not received return to the input
+  useEffect(() => {
+    if (!stopped.current || withdrawn.length === 0) return;
+    stopped.current = false;
+    setText((typed) => [...withdrawn, typed].filter(Boolean).join("\n"));
+  }, [withdrawn]);
   const send = async () => {
     const question = text.trim();
     if (!question || busy) return;
@@ -340,9 +348,11 @@ function Composer({ session, run, working, onAsk }: { session: string; run?: Run
   };
   const stop = async () => {
     if (!run) return;
+    stopped.current = true;
     try {
-      await post(`/api/v1/runs/${encodeURIComponent(run.id)}/cancel`, { reason: "stopped in the workbench" });
+      await post(`/api/v1/runs/${encodeURIComponent(run.id)}/cancel`, { reason: "stopped in the workbench", withdraw: true });
     } catch (e) {
+      stopped.current = false;
       setError(e);
     }
   };
