@@ -225,9 +225,7 @@ func (t Tool) WithDefaults(name string) Tool {
 	if server, ok := kindServers[t.Kind]; ok {
 		t.Server, t.RemoteName = server, cmp.Or(t.Agent, t.RemoteName, name)
 	}
-	if t.RemoteName == "" {
-		t.RemoteName = name
-	}
+	t.RemoteName = cmp.Or(t.RemoteName, name)
 	return t
 }
 

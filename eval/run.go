@@ -248,10 +248,7 @@ func slug(name string) string {
 		return '-'
 	}, name)
 	s = strings.Trim(s, "-.")
-	if s == "" {
-		return "case"
-	}
-	return s
+	return cmp.Or(s, "case")
 }
 
 // errUnallowed ends an attempt that waits for an approval.

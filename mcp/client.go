@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,12 +78,8 @@ type ClientConfig struct {
 }
 
 func (c ClientConfig) withDefaults() ClientConfig {
-	if c.Name == "" {
-		c.Name = "tenon"
-	}
-	if c.Version == "" {
-		c.Version = "0"
-	}
+	c.Name = cmp.Or(c.Name, "tenon")
+	c.Version = cmp.Or(c.Version, "0")
 	if c.DiscoverTimeout <= 0 {
 		c.DiscoverTimeout = 1500 * time.Millisecond
 	}

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -205,12 +206,8 @@ func refereeChat(events []string) verdict {
 					byIndex[tc.Index] = x
 					calls = append(calls, x)
 				}
-				if x.id == "" {
-					x.id = tc.ID
-				}
-				if x.name == "" {
-					x.name = tc.Function.Name
-				}
+				x.id = cmp.Or(x.id, tc.ID)
+				x.name = cmp.Or(x.name, tc.Function.Name)
 				x.args += tc.Function.Arguments
 			}
 			if ch.FinishReason != "" {
@@ -219,9 +216,7 @@ func refereeChat(events []string) verdict {
 		}
 	}
 	for _, c := range calls {
-		if c.args == "" {
-			c.args = "{}"
-		}
+		c.args = cmp.Or(c.args, "{}")
 		v.Calls = append(v.Calls, verdictCall{c.id, c.name, decodeAny(c.args)})
 	}
 	return v

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -305,9 +306,7 @@ func (a *answer) piece(index int, id string, function []byte) {
 		a.calls = append(a.calls, c)
 		a.byIndex[index] = c
 	}
-	if c.id == "" {
-		c.id = id
-	}
+	c.id = cmp.Or(c.id, id)
 	if name != "" && name != c.name {
 		if c.name == "" {
 			a.send(tenon.DeltaCall, name)
