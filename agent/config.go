@@ -106,9 +106,6 @@ type ResponseFormat struct {
 	File string `yaml:"file"`
 }
 
-// IsSet reports whether a schema is configured.
-func (f ResponseFormat) IsSet() bool { return len(f.Schema) > 0 || f.File != "" }
-
 // Tools selects the exposed tools that an agent sees.
 type Tools struct {
 	// false: the agent sees no tools.

@@ -331,17 +331,9 @@ type Annotations struct {
 
 // Over returns the annotations of a. For annotations that a does not set, it uses base, the hints of a server.
 func (a Annotations) Over(base tenon.Annotations) tenon.Annotations {
-	if a.ReadOnly != nil {
-		base.ReadOnly = a.ReadOnly
-	}
-	if a.Destructive != nil {
-		base.Destructive = a.Destructive
-	}
-	if a.Idempotent != nil {
-		base.Idempotent = a.Idempotent
-	}
-	if a.OpenWorld != nil {
-		base.OpenWorld = a.OpenWorld
-	}
+	base.ReadOnly = cmp.Or(a.ReadOnly, base.ReadOnly)
+	base.Destructive = cmp.Or(a.Destructive, base.Destructive)
+	base.Idempotent = cmp.Or(a.Idempotent, base.Idempotent)
+	base.OpenWorld = cmp.Or(a.OpenWorld, base.OpenWorld)
 	return base
 }

@@ -192,10 +192,10 @@ func attach(cfg ClientConfig, s Stream) *Client {
 	return c
 }
 
-// request sends a request and returns its raw result. params contains the members of its params except _meta, extra
-// the members of its _meta. about names the tool, prompt or resource; it may be empty.
-func (c *Client) request(ctx context.Context, method string, params, extra []byte, about string) ([]byte, error) {
-	return c.ask(ctx, method, params, extra, about, nil, nil)
+// request sends a request and returns its raw result. params contains the members of its params except _meta. about
+// names the tool, prompt or resource; it may be empty.
+func (c *Client) request(ctx context.Context, method string, params []byte, about string) ([]byte, error) {
+	return c.ask(ctx, method, params, nil, about, nil, nil)
 }
 
 // ask is request for a call during which the server may ask questions. If answer is nil, they are refused.

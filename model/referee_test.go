@@ -210,9 +210,7 @@ func refereeChat(events []string) verdict {
 				x.name = cmp.Or(x.name, tc.Function.Name)
 				x.args += tc.Function.Arguments
 			}
-			if ch.FinishReason != "" {
-				v.Stop = ch.FinishReason
-			}
+			v.Stop = cmp.Or(ch.FinishReason, v.Stop)
 		}
 	}
 	for _, c := range calls {

@@ -151,9 +151,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	if req.Header == nil {
 		req.Header = http.Header{}
 	}
-	if h := req.Header.Get("Host"); h != "" {
-		req.Host = h
-	}
+	req.Host = cmp.Or(req.Header.Get("Host"), req.Host)
 	literal := NamesPrivate(u) && !r.Public // an address in the URL itself was written on purpose
 	client := &http.Client{Transport: c.guarded, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		return redirect(next, via, literal && !r.Private)

@@ -177,9 +177,7 @@ func (a *answer) choice(c []byte) {
 				a.probs.Add(rawjson.Field(v, "refusal"))
 			}
 		case "finish_reason":
-			if s := rawjson.String(v); s != "" {
-				a.finish = s
-			}
+			a.finish = cmp.Or(rawjson.String(v), a.finish)
 		}
 	}
 	a.delta(delta)

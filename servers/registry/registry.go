@@ -137,9 +137,7 @@ func Search(ctx context.Context, cfg Config, query string, limit int) (list []Se
 			if e.Inner != nil {
 				s = *e.Inner
 			}
-			if e.Meta.Official.Status != "" {
-				s.Status = e.Meta.Official.Status
-			}
+			s.Status = cmp.Or(e.Meta.Official.Status, s.Status)
 			if s.Name == "" {
 				continue
 			}
