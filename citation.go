@@ -1,6 +1,9 @@
 package tenon
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Citation is a source that a model names for its text, such as a search result, a page, a passage of a document, or a
 // file. Citations of all wire formats have this form.
@@ -74,10 +77,7 @@ func (c *Citation) Key() string {
 // Label describes a source on one line for a person: its title and its address, file or passage. Control characters are
 // escaped.
 func (c *Citation) Label() string {
-	where := c.URL
-	if where == "" {
-		where = c.File
-	}
+	where := cmp.Or(c.URL, c.File)
 	title := Visible(Shorten(c.Title, maxTitle))
 	where = Visible(strings.Join(strings.Fields(where), " "))
 	switch {

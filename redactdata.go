@@ -2,6 +2,7 @@ package tenon
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -120,10 +121,7 @@ func blockOf(raw []byte) (b dataBlock) {
 
 // notice is the text that replaces data with a secret.
 func (b dataBlock) notice() string {
-	kind := Visible(b.mime)
-	if kind == "" {
-		kind = "data"
-	}
+	kind := cmp.Or(Visible(b.mime), "data")
 	return fmt.Sprintf("[%s of %d bytes in base64 is withheld: it holds a configured secret, and a part of it cannot "+
 		"be masked]", kind, len(b.data))
 }

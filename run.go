@@ -1,6 +1,7 @@
 package tenon
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/binary"
@@ -118,8 +119,5 @@ func FixedID(prefix string, at time.Time, digest []byte) string {
 
 // Owner returns the principal of the run. Runs of older versions have no principal. They belong to the local user.
 func (r *Run) Owner() Principal {
-	if r.Principal == "" {
-		return PrincipalLocal
-	}
-	return r.Principal
+	return cmp.Or(r.Principal, PrincipalLocal)
 }

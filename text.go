@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -150,12 +151,7 @@ func isOddInJSON(r rune) bool {
 
 // mayHide reports whether a raw JSON string contains an escape or a byte that is not visible ASCII.
 func mayHide(quoted []byte) bool {
-	for _, c := range quoted {
-		if c == '\\' || c >= 0x7f {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(quoted, func(c byte) bool { return c == '\\' || c >= 0x7f })
 }
 
 // VisibleJSON returns valid JSON in which hidden characters in strings, including names of members, are escaped as

@@ -2,6 +2,7 @@ package tenon_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -50,10 +51,7 @@ func TestVisibleJSON(t *testing.T) {
 		{"beside markup", `["<b>\u0007"]`, `["<b>\\u{7}"]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			want := tt.want
-			if want == "" {
-				want = tt.in
-			}
+			want := cmp.Or(tt.want, tt.in)
 			if got := string(tenon.VisibleJSON([]byte(tt.in))); got != want {
 				t.Errorf("%s\nwant %s", got, want)
 			}
@@ -76,10 +74,7 @@ func TestEscapeJSON(t *testing.T) {
 		{"a carriage return between values", "{\r\"a\":1}", "{ \"a\":1}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			want := tt.want
-			if want == "" {
-				want = tt.in
-			}
+			want := cmp.Or(tt.want, tt.in)
 			if got := string(tenon.EscapeJSON([]byte(tt.in))); got != want {
 				t.Errorf("%s\nwant %s", got, want)
 			}

@@ -1,6 +1,7 @@
 package tenon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -43,10 +44,7 @@ func IsKind(kind string) bool {
 
 // KindName returns the tool's kind, [KindMCP] for "".
 func (t *Tool) KindName() string {
-	if t.Kind == "" {
-		return KindMCP
-	}
-	return t.Kind
+	return cmp.Or(t.Kind, KindMCP)
 }
 
 // DefaultGroup is the default group of a tool, and the default of the groups that an agent sees.

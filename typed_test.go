@@ -2,6 +2,7 @@ package tenon_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,9 +65,7 @@ var typed = sync.OnceValues(func() ([]*typedPkg, error) {
 		k := &typedPkg{dir: strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/"), fset: fset,
 			info: &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
 				Selections: map[*ast.SelectorExpr]*types.Selection{}}}
-		if k.dir == "" {
-			k.dir = "."
-		}
+		k.dir = cmp.Or(k.dir, ".")
 		for _, name := range p.GoFiles {
 			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, 0)
 			if err != nil {

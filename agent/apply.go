@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,9 +38,7 @@ func (s *State) applyModel(e tenon.Event) error {
 	if r.Usage != nil {
 		s.known, s.knownAt = r.Usage.Input+r.Usage.Output, len(s.messages)
 	}
-	if text := r.Message.Text(); text != "" {
-		s.answer = text
-	}
+	s.answer = cmp.Or(r.Message.Text(), s.answer)
 	if len(a.Output) > 0 {
 		s.answer = string(a.Output)
 	}

@@ -76,9 +76,7 @@ type tally struct {
 // count1 counts a call that the rules allow, and refuses it if it exceeds a limit.
 func (s *State) count1(c *call) {
 	d := c.decision
-	if d.Refused != nil {
-		s.over = d.Refused
-	}
+	s.over = cmp.Or(d.Refused, s.over)
 	if c.status == settled {
 		return
 	}

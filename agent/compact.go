@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -28,12 +29,8 @@ type Compaction struct {
 
 // WithDefaults returns a copy with defaults for absent values.
 func (c Compaction) WithDefaults() Compaction {
-	if c.Keep == 0 {
-		c.Keep = 3
-	}
-	if c.KeepResults == 0 {
-		c.KeepResults = 3
-	}
+	c.Keep = cmp.Or(c.Keep, 3)
+	c.KeepResults = cmp.Or(c.KeepResults, 3)
 	return c
 }
 
@@ -117,9 +114,7 @@ func (s *State) nextCompact() (tenon.Command, bool) {
 			return tenon.Command{}, false
 		}
 	}
-	if c.Model == "" {
-		c.Model = s.spec.Model
-	}
+	c.Model = cmp.Or(c.Model, s.spec.Model)
 	return tenon.Command{Step: s.compactStep(), Kind: CommandCompact, Idempotent: true, Data: mustJSON(c),
 		Local: s.messages[:c.Cut:c.Cut]}, true
 }
@@ -265,10 +260,7 @@ func textOf(messages []*tenon.Message) string {
 // tokensNow estimates the tokens of the next request: the model's last count, plus the bytes added since, at the
 // measured number of bytes per token.
 func (s *State) tokensNow() int {
-	per := s.perToken
-	if per == 0 {
-		per = firstPerToken
-	}
+	per := cmp.Or(s.perToken, firstPerToken)
 	return s.known + bytesOf(s.messages[min(s.knownAt, len(s.messages)):])*1000/per
 }
 
@@ -292,9 +284,7 @@ func (s *State) calibrate(input, before int) {
 		return
 	}
 	sample := min(max(bytes*1000/counted, leastPerToken), mostPerToken)
-	if s.perToken == 0 {
-		s.perToken = firstPerToken
-	}
+	s.perToken = cmp.Or(s.perToken, firstPerToken)
 	s.perToken = (s.perToken*7 + sample*3) / 10
 }
 

@@ -106,9 +106,6 @@ type ResponseFormat struct {
 	File string `yaml:"file"`
 }
 
-// IsSet reports whether a schema is configured.
-func (f ResponseFormat) IsSet() bool { return len(f.Schema) > 0 || f.File != "" }
-
 // Tools selects the exposed tools that an agent sees.
 type Tools struct {
 	// false: the agent sees no tools.
@@ -149,33 +146,15 @@ type Limits struct {
 
 // Over returns l, with the values of base for zero fields.
 func (l Limits) Over(base Limits) Limits {
-	if l.MaxTurns == 0 {
-		l.MaxTurns = base.MaxTurns
-	}
-	if l.ParallelTools == 0 {
-		l.ParallelTools = base.ParallelTools
-	}
-	if l.RunTimeout == 0 {
-		l.RunTimeout = base.RunTimeout
-	}
-	if l.ToolCalls == 0 {
-		l.ToolCalls = base.ToolCalls
-	}
-	if l.Tokens == 0 {
-		l.Tokens = base.Tokens
-	}
-	if l.Cost == 0 {
-		l.Cost = base.Cost
-	}
-	if l.MaxDepth == 0 {
-		l.MaxDepth = base.MaxDepth
-	}
-	if l.OnLimit == "" {
-		l.OnLimit = base.OnLimit
-	}
-	if l.LimitPrompt == "" {
-		l.LimitPrompt = base.LimitPrompt
-	}
+	l.MaxTurns = cmp.Or(l.MaxTurns, base.MaxTurns)
+	l.ParallelTools = cmp.Or(l.ParallelTools, base.ParallelTools)
+	l.RunTimeout = cmp.Or(l.RunTimeout, base.RunTimeout)
+	l.ToolCalls = cmp.Or(l.ToolCalls, base.ToolCalls)
+	l.Tokens = cmp.Or(l.Tokens, base.Tokens)
+	l.Cost = cmp.Or(l.Cost, base.Cost)
+	l.MaxDepth = cmp.Or(l.MaxDepth, base.MaxDepth)
+	l.OnLimit = cmp.Or(l.OnLimit, base.OnLimit)
+	l.LimitPrompt = cmp.Or(l.LimitPrompt, base.LimitPrompt)
 	return l
 }
 
@@ -220,18 +199,12 @@ func (c Config) WithDefaults() Config {
 	if c.Tools.Include == nil {
 		c.Tools.Include = []string{"*"}
 	}
-	if c.Prompt == "" {
-		c.Prompt = PromptDefault
-	}
-	if c.ToolChoice == "" {
-		c.ToolChoice = ToolChoiceAuto
-	}
+	c.Prompt = cmp.Or(c.Prompt, PromptDefault)
+	c.ToolChoice = cmp.Or(c.ToolChoice, ToolChoiceAuto)
 	if c.Groups == nil {
 		c.Groups = []string{tenon.DefaultGroup}
 	}
-	if c.State == "" {
-		c.State = DefaultState
-	}
+	c.State = cmp.Or(c.State, DefaultState)
 	c.Limits, c.Compaction, c.Errors = c.Limits.WithDefaults(), c.Compaction.WithDefaults(), c.Errors.WithDefaults()
 	return c
 }

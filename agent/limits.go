@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -108,10 +109,7 @@ func (s *State) atLimit(stop tenon.StopReason, err *tenon.Error) []tenon.Command
 }
 
 func (s *State) limitPrompt() string {
-	if s.spec.LimitPrompt != "" {
-		return s.spec.LimitPrompt
-	}
-	return defaultLimitPrompt
+	return cmp.Or(s.spec.LimitPrompt, defaultLimitPrompt)
 }
 
 // finalStep returns the step id of the last model call. If this turn has calls, it is the id of the next turn, so

@@ -210,10 +210,7 @@ func (s *State) nextCancelled() []tenon.Command {
 	if s.asked {
 		return nil
 	}
-	reason := s.cancel.Reason
-	if reason == "" {
-		reason = "the run was cancelled"
-	}
+	reason := cmp.Or(s.cancel.Reason, "the run was cancelled")
 	return s.done(tenon.RunCancelled, tenon.StopCancelled, tenon.Errorf(tenon.CodeCancelled, "%s", reason))
 }
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -216,8 +217,6 @@ func (it *item) hashed(name string, digits int) string {
 	if len(name) > most-len(suffix) {
 		name = strings.TrimRight(name[:most-len(suffix)], "-_")
 	}
-	if name == "" {
-		name = "_"
-	}
+	name = cmp.Or(name, "_")
 	return name + suffix
 }

@@ -225,9 +225,7 @@ func (t Tool) WithDefaults(name string) Tool {
 	if server, ok := kindServers[t.Kind]; ok {
 		t.Server, t.RemoteName = server, cmp.Or(t.Agent, t.RemoteName, name)
 	}
-	if t.RemoteName == "" {
-		t.RemoteName = name
-	}
+	t.RemoteName = cmp.Or(t.RemoteName, name)
 	return t
 }
 
@@ -333,17 +331,9 @@ type Annotations struct {
 
 // Over returns the annotations of a. For annotations that a does not set, it uses base, the hints of a server.
 func (a Annotations) Over(base tenon.Annotations) tenon.Annotations {
-	if a.ReadOnly != nil {
-		base.ReadOnly = a.ReadOnly
-	}
-	if a.Destructive != nil {
-		base.Destructive = a.Destructive
-	}
-	if a.Idempotent != nil {
-		base.Idempotent = a.Idempotent
-	}
-	if a.OpenWorld != nil {
-		base.OpenWorld = a.OpenWorld
-	}
+	base.ReadOnly = cmp.Or(a.ReadOnly, base.ReadOnly)
+	base.Destructive = cmp.Or(a.Destructive, base.Destructive)
+	base.Idempotent = cmp.Or(a.Idempotent, base.Idempotent)
+	base.OpenWorld = cmp.Or(a.OpenWorld, base.OpenWorld)
 	return base
 }

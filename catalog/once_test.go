@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -30,9 +31,7 @@ func TestArgumentsAreReadOnce(t *testing.T) {
 			for i := range listing.items {
 				shaped[&listing.items[i].tool]++
 			}
-			if first == nil {
-				first = s
-			}
+			first = cmp.Or(first, s)
 			prompt, _ := first.For("gemini")
 			for i := range prompt {
 				sent[&prompt[i]]++

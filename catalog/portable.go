@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -75,9 +76,7 @@ func Portable(provider string, schema json.RawMessage) (json.RawMessage, []Chang
 		return schema, nil, nil
 	}
 	p := porter{dialect: d, nodes: maxSentNodes}
-	if p.depth == 0 {
-		p.depth = maxSchemaDepth
-	}
+	p.depth = cmp.Or(p.depth, maxSchemaDepth)
 	root, ok := parseObject(schema)
 	if !ok {
 		return nil, nil, tenon.Errorf(tenon.CodeInvalid, "the schema is not an object")

@@ -194,12 +194,7 @@ func isASCII(b []byte) bool {
 			return false
 		}
 	}
-	for _, c := range b {
-		if c >= 0x7f {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x7f })
 }
 
 // visibleValue makes hidden characters visible in the texts of a schema, in place. It reports whether there was

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,12 +19,8 @@ func (c *shaper) overlay() string {
 	if !e.IsEnabled() {
 		return fmt.Sprintf("tools.%s.enabled is false", c.entry)
 	}
-	if e.Title != "" {
-		c.t.Title = e.Title
-	}
-	if e.Description != "" {
-		c.t.Description = e.Description
-	}
+	c.t.Title = cmp.Or(e.Title, c.t.Title)
+	c.t.Description = cmp.Or(e.Description, c.t.Description)
 	r := &c.t.Rules
 	c.t.Annotations = e.Annotations.Over(c.t.Annotations)
 	if e.Validate != "" && e.Validate != ValidateError {
@@ -34,9 +31,7 @@ func (c *shaper) overlay() string {
 		r.States = slices.Clone(e.States)
 	}
 	r.NextState = e.NextState
-	if e.Defer != nil {
-		r.Defer = e.Defer
-	}
+	r.Defer = cmp.Or(e.Defer, r.Defer)
 	var err error
 	if r.Options, err = mergedOptions(r.Options, e.ProviderOptions); err != nil {
 		c.broken = true

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,10 +175,7 @@ func (s *Snapshot) fits(t *tenon.Tool, v map[string]any) error {
 				fmt.Fprintf(&b, " (did you mean '%s'?)", n)
 			}
 		}
-		expected := strings.Join(check.names, ", ")
-		if expected == "" {
-			expected = "no arguments"
-		}
+		expected := cmp.Or(strings.Join(check.names, ", "), "no arguments")
 		return tenon.Errorf(tenon.CodeInvalid, "%s; expected %s", b.String(), expected)
 	}
 	if check.schema == nil {

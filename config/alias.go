@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/netip"
 	"net/url"
 	"os/exec"
@@ -17,9 +18,7 @@ import (
 func (f *floor) aliases(name string, entry servers.Config) []string {
 	var list []string
 	for other, e := range f.c.Servers {
-		if e.Cwd == "" {
-			e.Cwd = f.c.Dir
-		}
+		e.Cwd = cmp.Or(e.Cwd, f.c.Dir)
 		if other != name && sameTarget(e, entry) {
 			list = append(list, other)
 		}

@@ -42,10 +42,7 @@ func (c *Config) serverCommand(name string, s servers.Config) command {
 	for k, v := range s.Env {
 		env[k] = v
 	}
-	dir := s.Cwd
-	if dir == "" {
-		dir = c.Dir
-	}
+	dir := cmp.Or(s.Cwd, c.Dir)
 	return command{argv: append([]string{s.Command}, s.Args...), dir: dir, path: env["PATH"], env: env}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -247,10 +248,7 @@ func (c *comparer) object(t reflect.Type, p place, before, after *tree.Node) *tr
 	if before != nil && before.Kind != tree.Map || after != nil && after.Kind != tree.Map {
 		return c.settle(p, before, after, Loosens) // Load refuses such a file
 	}
-	at := after
-	if at == nil {
-		at = before
-	}
+	at := cmp.Or(after, before)
 	out := tree.MapAt(at)
 	for _, f := range known {
 		b, a := child(before, f), child(after, f)
@@ -293,10 +291,7 @@ func (c *comparer) entries(t reflect.Type, p place, before, after *tree.Node) *t
 	if before != nil && before.Kind != tree.Map || after != nil && after.Kind != tree.Map {
 		return c.settle(p, before, after, Loosens)
 	}
-	at := after
-	if at == nil {
-		at = before
-	}
+	at := cmp.Or(after, before)
 	out := tree.MapAt(at)
 	put := func(key, v *tree.Node) {
 		if v != nil {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,9 +49,7 @@ func parseEnv(data []byte, ambient bool, lookup func(string) (string, bool)) *en
 		name, val, ok := strings.Cut(line, "=")
 		name, val = strings.TrimSpace(name), strings.TrimSpace(val)
 		if !ok || !tree.IsVariable(name) || strings.ContainsRune(val, 0) || !r.read(name, val) {
-			if f.bad == 0 {
-				f.bad = i + 1
-			}
+			f.bad = cmp.Or(f.bad, i+1)
 		}
 	}
 	return f

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -64,9 +65,7 @@ func (e *Endpoint) Searches() bool { return e.Mode == ModeSearch }
 
 // WithDefaults returns a copy with defaults for absent values.
 func (g Gateway) WithDefaults() Gateway {
-	if g.Park == 0 {
-		g.Park = defaultPark
-	}
+	g.Park = cmp.Or(g.Park, defaultPark)
 	return g
 }
 

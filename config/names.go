@@ -2,10 +2,13 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/catalog"
 )
 
@@ -40,4 +43,29 @@ func programName(s string) string {
 		name = name[:i]
 	}
 	return strings.TrimPrefix(strings.TrimSuffix(name, path.Ext(name)), "server-")
+}
+
+// The bounds of a text about servers for a model.
+const (
+	aboutServers = 40 // servers
+	aboutRunes   = 80 // characters for each server
+)
+
+// About names servers to a model, each with its title and description, from the number of tools of each. It returns the
+// number of all tools, too. The text is bounded; it is "" if there are no servers.
+func (c *Config) About(counts map[string]int) (tools int, text string) {
+	var list []string
+	for name, n := range counts {
+		tools += n
+		s := c.Servers[name]
+		if about := strings.TrimSpace(s.Title + " " + s.Description); about != "" {
+			name += " (" + tenon.Shorten(about, aboutRunes) + ")"
+		}
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	if more := len(list) - aboutServers; more > 0 {
+		list = append(list[:aboutServers], fmt.Sprintf("and %d more", more))
+	}
+	return tools, strings.Join(list, ", ")
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -86,10 +87,7 @@ func (d *decoder) text(n *tree.Node, p place, v reflect.Value, f field) {
 
 // varsOf returns the variables of the layer that contains a value.
 func (d *decoder) varsOf(n *tree.Node) *tree.Variables {
-	if n.Src.Vars != nil {
-		return n.Src.Vars
-	}
-	return d.vars
+	return cmp.Or(n.Src.Vars, d.vars)
 }
 
 // expansions returns the sink for errors about unset variables. They are ignored while a trusted layer is read by

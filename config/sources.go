@@ -93,35 +93,6 @@ func (c *Config) add(path string) {
 // [Config.SetTools], so that no file asks for it.
 func (c *Config) Added(path string) bool { return c.added[path] }
 
-// SecretCommands returns the commands that print secrets for enabled entries, by the path where the secret is used.
-func (c *Config) SecretCommands() map[string][]string {
-	paths := slices.Collect(maps.Keys(c.Models))
-	for i, name := range paths {
-		paths[i] = "models." + name + ".api_key"
-	}
-	for name, s := range c.Servers {
-		if s.IsEnabled() && s.Auth.Type != "" && s.Auth.Type != servers.AuthNone {
-			paths = append(paths, "servers."+name+".auth.secret", "servers."+name+".auth.client_secret",
-				"servers."+name+".auth.private_key", "servers."+name+".auth.assertion")
-		}
-		for who := range s.Principals {
-			paths = append(paths, "servers."+name+".principals."+who+".auth.secret")
-		}
-	}
-	paths = append(paths, "serve.auth.secret")
-	for name := range c.Serve.Auth.Tokens {
-		paths = append(paths, "serve.auth.tokens."+name)
-	}
-	paths = append(paths, "registry.secret")
-	found := map[string][]string{}
-	for _, p := range paths {
-		if s, ok := c.SecretAt(p); ok && len(s.Command) > 0 {
-			found[p] = slices.Clone(s.Command)
-		}
-	}
-	return found
-}
-
 // Written returns the text at a path as written in the file, before variables are expanded. It returns "" if the file
 // has no text there.
 func (c *Config) Written(path string) string {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -113,9 +114,7 @@ func (c *Config) serverWith(address table.Address, credential string) string {
 		if c.SecretName("servers."+name+".auth.secret") == credential {
 			return name
 		}
-		if first == "" {
-			first = name
-		}
+		first = cmp.Or(first, name)
 	}
 	return first
 }

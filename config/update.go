@@ -76,10 +76,7 @@ func LoadUpdate(ctx context.Context, o Options, running *Config) (*Update, error
 }
 
 func named(c *Config) string {
-	if c.Path == "" {
-		return "no project's file"
-	}
-	return c.Path
+	return cmp.Or(c.Path, "no project's file")
 }
 
 // Compare returns the differences between two versions of a configuration. It compares the files of the project and
@@ -160,9 +157,7 @@ func (c *Config) compareLayers(whole *Config, keep bool, take func(Difference)) 
 	for _, l := range []Layer{LayerProject, LayerUser, LayerAdmin} {
 		before, after := c.treeOf(l), whole.treeOf(l)
 		src := after.src
-		if src == nil {
-			src = before.src
-		}
+		src = cmp.Or(src, before.src)
 		if src == nil {
 			continue
 		}

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,10 +17,7 @@ import (
 func (e *Expect) judge(r *view.Report, context []string, took time.Duration) []string {
 	var bad []string
 	miss := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
-	want := tenon.StopReason(e.StopReason)
-	if want == "" {
-		want = tenon.StopEnd
-	}
+	want := cmp.Or(tenon.StopReason(e.StopReason), tenon.StopEnd)
 	if r.Stop != want {
 		text := fmt.Sprintf("stop reason: want %s, got %s", want, orNone(string(r.Stop)))
 		if r.Error != nil {
@@ -62,10 +60,7 @@ func (e *Expect) judge(r *view.Report, context []string, took time.Duration) []s
 }
 
 func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
+	return cmp.Or(s, "none")
 }
 
 // calls checks the tool calls against the expected calls.

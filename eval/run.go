@@ -248,10 +248,7 @@ func slug(name string) string {
 		return '-'
 	}, name)
 	s = strings.Trim(s, "-.")
-	if s == "" {
-		return "case"
-	}
-	return s
+	return cmp.Or(s, "case")
 }
 
 // errUnallowed ends an attempt that waits for an approval.
@@ -346,9 +343,7 @@ func (o *Options) run(ctx context.Context, c *Case, n int, home string, m *mocks
 		}
 	}()
 	q := host.Question{Text: c.Question, Agent: c.Agent, Model: c.Model, Mode: c.Mode, ToolChoice: c.ToolChoice}
-	if o.Model != "" {
-		q.Model = o.Model
-	}
+	q.Model = cmp.Or(o.Model, q.Model)
 	if q.Files, err = host.FileParts(c.Files); err != nil {
 		return nil, err
 	}

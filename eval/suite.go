@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -192,12 +193,8 @@ func (s *Suite) check(doc *config.Document) error {
 	}
 	s.Model = scriptBeside(s.Model, doc.Dir)
 	s.Repeat, s.Concurrency = max(s.Repeat, 1), max(s.Concurrency, 0)
-	if s.Concurrency == 0 {
-		s.Concurrency = DefaultConcurrency
-	}
-	if s.Timeout == 0 {
-		s.Timeout = DefaultTimeout
-	}
+	s.Concurrency = cmp.Or(s.Concurrency, DefaultConcurrency)
+	s.Timeout = cmp.Or(s.Timeout, DefaultTimeout)
 	if len(s.Cases) == 0 {
 		doc.Add("cases", "there are no cases", "a case has a question and the expected result")
 	}
@@ -236,22 +233,11 @@ func (s *Suite) check(doc *config.Document) error {
 
 // fill sets the defaults of the case from the suite.
 func (c *Case) fill(s *Suite, dir string) {
-	if c.Repeat == 0 {
-		c.Repeat = s.Repeat
-	}
-	if c.Pass == nil {
-		c.Pass = s.Pass
-	}
-	if c.Tools == "" {
-		c.Tools = s.Tools
-	}
-	if c.Agent == "" {
-		c.Agent = s.Agent
-	}
-	c.Model = scriptBeside(c.Model, dir)
-	if c.Model == "" {
-		c.Model = s.Model
-	}
+	c.Repeat = cmp.Or(c.Repeat, s.Repeat)
+	c.Pass = cmp.Or(c.Pass, s.Pass)
+	c.Tools = cmp.Or(c.Tools, s.Tools)
+	c.Agent = cmp.Or(c.Agent, s.Agent)
+	c.Model = cmp.Or(scriptBeside(c.Model, dir), s.Model)
 }
 
 // placeFiles makes the paths of the files absolute. A file outside of the folder is a mistake: its content would go to

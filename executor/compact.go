@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -40,10 +41,7 @@ func (x *Executor) doCompact(ctx context.Context, run string, a engine.Attempt) 
 	if err != nil {
 		return []tenon.Event{x.Failed(a.Step, err, false, 0)}, nil
 	}
-	prompt := c.Prompt
-	if prompt == "" {
-		prompt = summaryPrompt
-	}
+	prompt := cmp.Or(c.Prompt, summaryPrompt)
 	req := &tenon.Request{System: prompt, Messages: []*tenon.Message{tenon.UserMessage(conversationText(older))}}
 	x.cfg.Logger.Info("the conversation is made shorter", "run", run, "why", c.Why, "messages", c.Cut, "model",
 		m.Name())

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -153,9 +154,7 @@ func TestTool(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, x := newShop(t)
 			s.pinned = tt.pinned
-			if tt.answer != "" {
-				s.answer = tt.answer
-			}
+			s.answer = cmp.Or(tt.answer, s.answer)
 			tt.command.Timeout = time.Minute
 			e := call(t, x, "1.0", tt.command)
 			if e.Kind != tt.kind || !strings.Contains(string(e.Data), tt.want) {

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -257,10 +258,7 @@ func sum(a, b *tenon.Usage) *tenon.Usage {
 // total adds two costs. Each may be nil.
 func total(a, b *tenon.USD) *tenon.USD {
 	if a == nil || b == nil {
-		if a == nil {
-			return b
-		}
-		return a
+		return cmp.Or(a, b)
 	}
 	return new(*a + *b)
 }

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,9 +37,7 @@ func curiousResource(rounds int) func(context.Context, string, json.RawMessage) 
 		answer := rawjson.Field(r.Responses, "who")
 		switch {
 		case r.Modern && len(r.State) < len(state)+rounds:
-			if r.State != "" {
-				state = r.State
-			}
+			state = cmp.Or(r.State, state)
 			return tenon.EventData(map[string]any{"resultType": "input_required", "requestState": state + "+",
 				"inputRequests": map[string]any{"who": map[string]any{"method": mcp.MethodElicit, "params": json.RawMessage(nameRequest)}}}), nil
 		case !r.Modern:

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -156,9 +157,7 @@ func TestGW_2_HandshakesOfRealClients(t *testing.T) {
 func (w *world) exchange(t *testing.T, x exchange, session *string) (status int, body string) {
 	t.Helper()
 	method := http.MethodPost
-	if x.method != "" {
-		method = x.method
-	}
+	method = cmp.Or(x.method, method)
 	r, err := http.NewRequestWithContext(t.Context(), method, w.url, strings.NewReader(x.body))
 	if err != nil {
 		t.Fatal(err)

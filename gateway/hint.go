@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -17,10 +18,7 @@ const maxKept = 5 * time.Minute
 // isShared reports whether all principals see the same at the endpoint: no rule reads the principal, and no scope of
 // a token is needed.
 func (d *door) isShared(h *host.Host) bool {
-	name := d.key.endpoint
-	if name == "" {
-		name = "all"
-	}
+	name := cmp.Or(d.key.endpoint, "all")
 	oauth := h.Service().Info().Config.Serve.Auth.OAuth
 	return len(oauth.Endpoints[name].Scopes) == 0 && !h.Approvals().Rules().ReadsPrincipal()
 }

@@ -23,14 +23,8 @@ const (
 	callTool = "call_tool"
 )
 
-const (
-	// maxQuery bounds the words of a search, in characters.
-	maxQuery = 2000
-	// searchedServers bounds the servers in the description of find_tools.
-	searchedServers = 40
-	// aboutServer bounds the description of each of these servers, in characters.
-	aboutServer = 80
-)
+// maxQuery bounds the words of a search, in characters.
+const maxQuery = 2000
 
 // callSchema is the input of call_tool.
 const callSchema = `{"type":"object","properties":{"name":{"type":"string","description":"The name of the tool, as ` +
@@ -159,23 +153,10 @@ func (s sight) search(ctx context.Context, h *host.Host, query string, most int)
 
 // aboutFound returns the description of find_tools, which names the servers of the searchable tools.
 func aboutFound(h *host.Host, found map[string]int) string {
-	n := 0
-	var list []string
-	for name, count := range found {
-		n += count
-		c := h.Service().Info().Config.Servers[name]
-		if text := strings.TrimSpace(c.Title + " " + c.Description); text != "" {
-			name += " (" + tenon.Shorten(text, aboutServer) + ")"
-		}
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	if more := len(list) - searchedServers; more > 0 {
-		list = append(list[:searchedServers], fmt.Sprintf("and %d more", more))
-	}
+	n, servers := h.Service().Info().Config.About(found)
 	return fmt.Sprintf("Finds tools by what they do, and returns their definitions. There are %d more tools than in "+
 		"your list. Their servers: %s. Search before you say that something cannot be done, and call what you found "+
-		"with %s.", n, cmp.Or(strings.Join(list, ", "), "none"), callTool)
+		"with %s.", n, cmp.Or(servers, "none"), callTool)
 }
 
 // Call implements [mcp.ToolSource].

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/tenonhq/tenon"
@@ -72,12 +73,7 @@ func TestGW_11_ManyLinks(t *testing.T) {
 		return one
 	}
 	holds := func(one *signIn) bool {
-		for _, o := range s.list {
-			if o == one {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(s.list, one)
 	}
 	used, unused := use(link("anna", 0)), link("anna", 1)
 	for n := 2; n <= maxSignInsOf; n++ {

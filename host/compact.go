@@ -29,9 +29,7 @@ func (h sessionsHandle) Compact(ctx context.Context, session, model string) (ten
 	}
 	spec := agent.Spec{Agent: parent.Agent, Task: agent.TaskCompact, Policy: h.host.ruleset().Digest, MaxTurns: 1,
 		Timeout: a.Limits.RunTimeout, Compaction: a.Compaction}
-	if model == "" {
-		model = a.Compaction.Model
-	}
+	model = cmp.Or(model, a.Compaction.Model)
 	if spec.Model, err = h.host.models.choose(ctx, model, parent.Model); err != nil {
 		return tenon.Run{}, err
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -209,9 +210,7 @@ func (h *Host) doSQL(ctx context.Context, _ string, a engine.Attempt, _ func(ten
 			return nil, tenon.Errorf(tenon.CodeInternal, "step %s: %w", a.Step, err)
 		}
 	}
-	if c.Timeout == 0 {
-		c.Timeout = queryTimeout
-	}
+	c.Timeout = cmp.Or(c.Timeout, queryTimeout)
 	var open []*table.Reader
 	defer func() {
 		for _, r := range open {

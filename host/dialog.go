@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -104,9 +105,7 @@ func isReact(e tenon.Event) bool {
 
 func (d *Dialog) put(c Chunk, step string) {
 	d.begun = true
-	if c.ID == "" {
-		c.ID = step + "/" + c.Type
-	}
+	c.ID = cmp.Or(c.ID, step+"/"+c.Type)
 	d.out = append(d.out, tenon.Event{Run: d.at.Run, Time: d.at.Time, Step: step, Kind: LiveChunk, Data: encode(c)})
 }
 

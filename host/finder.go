@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,12 +23,8 @@ var finderTools = []tenon.Tool{{Remote: "find_tools", Annotations: harmless,
 		`"server":{"type":"string","description":"Only tools of this server"}},` +
 		`"required":["query"],"additionalProperties":false}`)}}
 
-// The bounds of the texts about tools that can be found.
-const (
-	aboutServers = 40  // servers in the finder's description
-	aboutRunes   = 80  // of text for each server
-	foundRunes   = 240 // maximum length of the description of a found tool
-)
+// foundRunes is the maximum length of the description of a found tool.
+const foundRunes = 240
 
 // hasNoTools reports whether nothing can offer a tool.
 func (h *Host) hasNoTools() bool {
@@ -90,23 +85,10 @@ func isDeferred(t *tenon.Tool) bool { return t.Rules.Defer != nil && *t.Rules.De
 
 // aboutHidden describes the tools that a model can find, by server.
 func (h *Host) aboutHidden(hidden map[string]int) string {
-	n := 0
-	var list []string
-	for name, count := range hidden {
-		n += count
-		line := name
-		if c := h.config.Servers[name]; c.Description != "" || c.Title != "" {
-			line += " (" + tenon.Shorten(strings.TrimSpace(c.Title+" "+c.Description), aboutRunes) + ")"
-		}
-		list = append(list, line)
-	}
-	slices.Sort(list)
-	if more := len(list) - aboutServers; more > 0 {
-		list = append(list[:aboutServers], fmt.Sprintf("and %d more", more))
-	}
+	n, servers := h.config.About(hidden)
 	return fmt.Sprintf("Finds tools by what they do. There are %d more tools, which your list of tools shows only "+
 		"after you have found them. Their servers: %s. Search before you say that something cannot be done. You can "+
-		"call a found tool like any other tool.", n, strings.Join(list, ", "))
+		"call a found tool like any other tool.", n, servers)
 }
 
 // doFind searches among the tools that the run can call.

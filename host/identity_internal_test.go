@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -80,9 +81,7 @@ tools:
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			id := h.identify(tt.server, tt.remote)
-			if tt.id == "" {
-				tt.id = "target:" + id.Target
-			}
+			tt.id = cmp.Or(tt.id, "target:"+id.Target)
 			if id.Server != tt.id || id.Remote != tt.remote {
 				t.Errorf("%+v, want %s", id, tt.id)
 			}

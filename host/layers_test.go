@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io/fs"
@@ -209,9 +210,7 @@ func TestLayers(t *testing.T) {
 		t.Run("SEC-F1_"+name, func(t *testing.T) {
 			p := newScene(t, map[string]string{usersFile: tt.user, projects: tt.project})
 			tool, agent := tt.tool, tt.agent
-			if tool == "" {
-				tool = "transfer"
-			}
+			tool = cmp.Or(tool, "transfer")
 			p.call(t, p.options(), tool, agent)
 			if n := p.bank.called() + p.other.called(); n > 0 {
 				t.Errorf("%d calls reached a server", n)

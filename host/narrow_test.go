@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -273,9 +274,7 @@ func TestRulingsThatCannotBeKept(t *testing.T) {
 		"a condition of a denial":     {agent.Ruling{Verdict: tenon.Deny, Remember: always, If: "true"}, "narrow"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.ruling.Verdict == "" {
-				c.ruling.Verdict = tenon.Allow
-			}
+			c.ruling.Verdict = cmp.Or(c.ruling.Verdict, tenon.Allow)
 			_, _, err := h.Approvals().Decide(t.Context(), run, "2.0", c.ruling)
 			if tenon.ErrorCode(err) != tenon.CodeInvalid || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v", err)

@@ -123,9 +123,7 @@ type ownModel struct {
 // Name implements [tenon.Model]. If the model's method panics, the name is the one in [Config.Models].
 func (o ownModel) Name() (name string) {
 	defer func() {
-		if name == "" {
-			name = o.key
-		}
+		name = cmp.Or(name, o.key)
 	}()
 	defer guard(o.log, "Name of model "+o.key, nil)
 	return o.Model.Name()

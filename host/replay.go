@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/engine"
@@ -68,10 +69,5 @@ func demand(e tenon.Event) (kind string, ok bool) {
 }
 
 func wants(cmds []tenon.Command, kind, step string) bool {
-	for _, c := range cmds {
-		if c.Kind == kind && c.Step == step {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cmds, func(c tenon.Command) bool { return c.Kind == kind && c.Step == step })
 }

@@ -444,10 +444,7 @@ func (h *Host) agentName(name string) string {
 	if names := h.config.AgentNames(); name == "" && len(names) == 1 {
 		return names[0]
 	}
-	if name == "" {
-		return "default"
-	}
-	return name
+	return cmp.Or(name, "default")
 }
 
 func (h runsHandle) Events(ctx context.Context, run string, after uint64) iter.Seq2[tenon.Event, error] {

@@ -29,13 +29,13 @@ func (h *Host) checkPorts(f *runner.Flow, called map[string]*tenon.Tool) error {
 		}
 		for _, ref := range slices.Concat(slices.Sorted(maps.Values(f.QueryTables(i))),
 			slices.Sorted(maps.Values(st.Inputs))) {
-			if text := h.noPort(f, called, ref); text != "" {
+			if text := h.noPort(called, ref); text != "" {
 				return bad(st.ID, "%s", text)
 			}
 		}
 	}
 	for _, out := range f.Outputs {
-		if text := h.noPort(f, called, out.From); text != "" {
+		if text := h.noPort(called, out.From); text != "" {
 			return tenon.Errorf(tenon.CodeInvalid, "output '%s' of workflow '%s': %s", out.Name, f.Name, text)
 		}
 	}
@@ -52,7 +52,7 @@ func (h *Host) callee(t *tenon.Tool) *runner.Flow {
 
 // noPort returns an error text if the tool of a referenced step does not return the referenced table. It returns "" if
 // the table exists, or if the reference is not to a table of a step.
-func (h *Host) noPort(f *runner.Flow, called map[string]*tenon.Tool, ref string) string {
+func (h *Host) noPort(called map[string]*tenon.Tool, ref string) string {
 	id, port, ok := strings.Cut(ref, ".")
 	t := called[id]
 	if !ok || t == nil {

@@ -60,9 +60,7 @@ func (h workflowsHandle) Start(ctx context.Context, c WorkflowCall) (tenon.Run, 
 	row := tenon.Run{ID: cmp.Or(c.id, tenon.NewID("run", h.host.now())), Core: workflow.Version, Principal: c.Principal,
 		Title: tenon.Shorten("workflow "+f.Name, titleLen),
 		State: tenon.RunWorking, Created: h.host.now(), Updated: h.host.now()}
-	if row.Principal == "" {
-		row.Principal = tenon.PrincipalLocal
-	}
+	row.Principal = cmp.Or(row.Principal, tenon.PrincipalLocal)
 	b, err := h.host.flows.Begin(ctx, f, row.ID, c.Params, inputs, given)
 	if err != nil {
 		return tenon.Run{}, err

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -135,15 +136,11 @@ func (g *guardedRoutes) ask(t *testing.T, method, path string, r guardRequest) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.length != 0 {
-		req.ContentLength = r.length
-	}
+	req.ContentLength = cmp.Or(r.length, req.ContentLength)
 	for k, v := range r.header {
 		req.Header.Set(k, v)
 	}
-	if r.host != "" {
-		req.Host = r.host
-	}
+	req.Host = cmp.Or(r.host, req.Host)
 	w := httptest.NewRecorder()
 	g.handler.ServeHTTP(w, req)
 	return w.Code, w.Header()

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,7 @@ func (a *api) endpoint(o *config.ServeOAuth, name string) (e config.OAuthEndpoin
 	if key != "" {
 		e = o.Endpoints[key]
 	}
-	if e.Audience == "" {
-		e.Audience = address
-	}
+	e.Audience = cmp.Or(e.Audience, address)
 	return e, address, true
 }
 

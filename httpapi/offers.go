@@ -8,24 +8,22 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/mcp"
-	"github.com/tenonhq/tenon/servers"
 )
 
-// usable returns an enabled server by its name.
-func (c *call) usable(name string) (*servers.Server, error) {
+// usable checks that there is an enabled server with a name.
+func (c *call) usable(name string) error {
 	if _, err := c.status(name); err != nil {
-		return nil, err
+		return err
 	}
-	s, ok := c.h.Service().Connections()[name]
-	if !ok {
-		return nil, tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled", name)
+	if _, ok := c.h.Service().Connections()[name]; !ok {
+		return tenon.Errorf(tenon.CodeInvalid, "server '%s' is not enabled", name)
 	}
-	return s, nil
+	return nil
 }
 
 // offersOf returns the prompts and resources of an enabled server.
 func (c *call) offersOf(name string) (host.ServerOffers, error) {
-	if _, err := c.usable(name); err != nil {
+	if err := c.usable(name); err != nil {
 		return nil, err
 	}
 	return host.OffersOf(c.h, name)
@@ -66,7 +64,7 @@ func listOffers[T any](c *call, name, from string,
 	known, stored func(context.Context, ...string) (host.Known[T], error)) (out offers[T], err error) {
 	var names []string
 	if name != "" {
-		if _, err := c.usable(name); err != nil {
+		if err := c.usable(name); err != nil {
 			return out, err
 		}
 		names = []string{name}

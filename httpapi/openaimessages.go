@@ -225,10 +225,7 @@ func part(p *openPart) (tenon.Part, error) {
 			return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "a part of type 'file' needs file_data, or the "+
 				"file_id of a file at the model's provider")
 		}
-		name := p.File.Name
-		if name == "" {
-			name = "file"
-		}
+		name := cmp.Or(p.File.Name, "file")
 		data, err := base64Of(p.File.Data)
 		if err != nil {
 			return tenon.Part{}, tenon.Errorf(tenon.CodeInvalid, "file '%s': %w", tenon.Visible(name), err)

@@ -92,9 +92,7 @@ func (q *completionRequest) sampling() *agent.Sampling {
 		none := 0
 		s.Logprobs = cmp.Or(q.TopLogprobs, &none)
 	}
-	if q.MaxComplete != 0 {
-		s.MaxTokens = q.MaxComplete
-	}
+	s.MaxTokens = cmp.Or(q.MaxComplete, s.MaxTokens)
 	if nonZero(q.Presence) {
 		s.Presence = q.Presence
 	}

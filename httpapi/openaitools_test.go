@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -101,9 +102,7 @@ func completes(t *testing.T, url, body string) (status int, a toolAnswer, header
 		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if chunk.Tenon != nil {
-			a.Tenon = chunk.Tenon
-		}
+		a.Tenon = cmp.Or(chunk.Tenon, a.Tenon)
 		for _, c := range chunk.Choices {
 			if a.Choices == nil {
 				a.Choices = make([]toolChoice, 1)

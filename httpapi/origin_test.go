@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -75,9 +76,7 @@ func TestForeignPages(t *testing.T) {
 			for _, to := range targets {
 				req := httptest.NewRequestWithContext(t.Context(), to.method, "http://127.0.0.1:8420"+to.path, nil)
 				req.Header.Set("Authorization", "Bearer "+ownToken)
-				if a.host != "" {
-					req.Host = a.host
-				}
+				req.Host = cmp.Or(a.host, req.Host)
 				for _, kv := range a.header {
 					req.Header.Add(kv[0], kv[1])
 				}

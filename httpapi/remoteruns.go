@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,9 +50,7 @@ func (c remoteRuns) List(ctx context.Context, f engine.Filter) ([]tenon.Run, err
 			q.Set(k, v)
 		}
 	}
-	if f.Limit == 0 {
-		f.Limit = 100
-	}
+	f.Limit = cmp.Or(f.Limit, 100)
 	return pages[tenon.Run](ctx, c.Client, at("runs"), q, f.Limit)
 }
 
@@ -134,9 +133,7 @@ const (
 // received. notify reports the first loss. pause is the time between two attempts; if 0, it is two seconds. Call Rejoin
 // before the client is used.
 func (c *Client) Rejoin(notify func(format string, args ...any), pause time.Duration) {
-	if pause == 0 {
-		pause = rejoinPause
-	}
+	pause = cmp.Or(pause, rejoinPause)
 	c.lost, c.pause = notify, pause
 }
 

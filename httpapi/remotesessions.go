@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -29,9 +30,7 @@ func (c remoteSessions) List(ctx context.Context, f host.SessionFilter) ([]tenon
 	if f.Prefix != "" {
 		q.Set("prefix", f.Prefix)
 	}
-	if f.Limit == 0 {
-		f.Limit = 100
-	}
+	f.Limit = cmp.Or(f.Limit, 100)
 	return pages[tenon.Session](ctx, c.Client, at("sessions"), q, f.Limit)
 }
 
@@ -141,9 +140,7 @@ func (c remoteTranscripts) Search(ctx context.Context, q transcript.Query) ([]tr
 		}
 		v.Set("session", s.ID)
 	}
-	if q.Limit == 0 {
-		q.Limit = 20
-	}
+	q.Limit = cmp.Or(q.Limit, 20)
 	v.Set("limit", strconv.Itoa(min(q.Limit, maxPageSize)))
 	l, err := fetchBehind[list[transcript.Hit]](ctx, c.Client, prefix+"/search?"+v.Encode(), q.Behind)
 	return l.Items, err

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -315,9 +316,7 @@ func (c *call) artifact() error {
 	if err != nil {
 		return err
 	}
-	if kind == "" {
-		kind = "application/octet-stream"
-	}
+	kind = cmp.Or(kind, "application/octet-stream")
 	c.w.Header().Set("Content-Disposition", "attachment")
 	c.w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	c.sendBytes(http.StatusOK, kind, c.h.Service().Callers().Mask(data))

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -95,9 +96,7 @@ func TestAddedServer(t *testing.T) {
 			"tools/list": `"result":{"tools":[{"name":"one","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}]}`,
 			"tools/call": `"result":{"content":[{"type":"text","text":"1"}]}`,
 		}[q.Method]
-		if answer == "" {
-			answer = `"error":{"code":-32601,"message":"no such method"}`
-		}
+		answer = cmp.Or(answer, `"error":{"code":-32601,"message":"no such method"}`)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":` + string(q.ID) + `,` + answer + `}`))
 	}))

@@ -24,7 +24,7 @@ func (c *call) watchResource() error {
 		return tenon.Errorf(tenon.CodeInvalid, "name the server and the uri of the resource to watch, as "+
 			"?server=NAME&uri=URI")
 	}
-	if _, err := c.usable(name); err != nil {
+	if err := c.usable(name); err != nil {
 		return err
 	}
 	own, err := c.asCaller(name)

@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -55,9 +56,7 @@ func ParseError(raw []byte) *Error {
 	if !coded && e.Data == nil {
 		e.Data = raw
 	}
-	if e.Message == "" {
-		e.Message = "the peer returned an error without a message"
-	}
+	e.Message = cmp.Or(e.Message, "the peer returned an error without a message")
 	return e
 }
 

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,12 +78,8 @@ type ClientConfig struct {
 }
 
 func (c ClientConfig) withDefaults() ClientConfig {
-	if c.Name == "" {
-		c.Name = "tenon"
-	}
-	if c.Version == "" {
-		c.Version = "0"
-	}
+	c.Name = cmp.Or(c.Name, "tenon")
+	c.Version = cmp.Or(c.Version, "0")
 	if c.DiscoverTimeout <= 0 {
 		c.DiscoverTimeout = 1500 * time.Millisecond
 	}
@@ -195,10 +192,10 @@ func attach(cfg ClientConfig, s Stream) *Client {
 	return c
 }
 
-// request sends a request and returns its raw result. params contains the members of its params except _meta, extra
-// the members of its _meta. about names the tool, prompt or resource; it may be empty.
-func (c *Client) request(ctx context.Context, method string, params, extra []byte, about string) ([]byte, error) {
-	return c.ask(ctx, method, params, extra, about, nil, nil)
+// request sends a request and returns its raw result. params contains the members of its params except _meta. about
+// names the tool, prompt or resource; it may be empty.
+func (c *Client) request(ctx context.Context, method string, params []byte, about string) ([]byte, error) {
+	return c.ask(ctx, method, params, nil, about, nil, nil)
 }
 
 // ask is request for a call during which the server may ask questions. If answer is nil, they are refused.

@@ -215,7 +215,7 @@ func (c *Client) accept(ctx context.Context, info *Info) error {
 
 // setLevel asks a legacy server to send log messages. The server may refuse.
 func (c *Client) setLevel() {
-	if _, err := c.request(c.ctx, "logging/setLevel", text(nil, "level", c.cfg.LogLevel), nil, ""); err != nil {
+	if _, err := c.request(c.ctx, "logging/setLevel", text(nil, "level", c.cfg.LogLevel), ""); err != nil {
 		c.cfg.Logger.Debug("the log level is not set", "error", err.Error())
 	}
 }

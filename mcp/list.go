@@ -149,7 +149,7 @@ func (c *Client) list(ctx context.Context, method, key string, page func(result 
 	var fresh freshness
 	public := true // if all pages are
 	for n := 1; ; n++ {
-		result, err := c.request(ctx, method, params, nil, "")
+		result, err := c.request(ctx, method, params, "")
 		var rpc *jsonrpc.Error
 		if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound && n == 1 {
 			return nil // the server has no such list

@@ -88,7 +88,7 @@ func (c *Client) oldTask(ctx context.Context, call tenon.Call, st *taskState) (*
 		if !waitOr(ctx, pause, woken) {
 			return nil, c.taskFailed(ctx, st, "tasks/get", ctx.Err())
 		}
-		raw, err := c.request(ctx, "tasks/get", text(nil, "taskId", st.ID), nil, st.ID)
+		raw, err := c.request(ctx, "tasks/get", text(nil, "taskId", st.ID), st.ID)
 		if err != nil {
 			if failures++; failures < pollTries && c.mayPollAgain(ctx, err) {
 				continue

@@ -25,7 +25,6 @@ const (
 	codeHeaderMismatch     = -32020
 	codeMissingCapability  = -32021
 	codeUnsupportedVersion = -32022
-	codeResourceNotFound   = -32002 // of older servers
 )
 
 // isModernError reports whether an error can only come from a modern server.

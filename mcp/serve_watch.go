@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -18,10 +19,7 @@ type WatchFunc func(ctx context.Context, uri string) (stop func(), err error)
 
 // session returns the connection that keeps the state beyond a single request.
 func (c *serverConn) session() *serverConn {
-	if c.parent != nil {
-		return c.parent
-	}
-	return c
+	return cmp.Or(c.parent, c)
 }
 
 // setLevel answers logging/setLevel.

@@ -100,7 +100,7 @@ func either(raw []byte, key, other string) []byte {
 func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*tenon.Result, error) {
 	if len(call.Input.Responses) > 0 && string(call.Input.Responses) != "{}" {
 		params := member(text(nil, "taskId", st.ID), "inputResponses", call.Input.Responses)
-		if _, err := c.request(ctx, "tasks/update", params, nil, st.ID); err != nil {
+		if _, err := c.request(ctx, "tasks/update", params, st.ID); err != nil {
 			return nil, c.taskFailed(ctx, st, "tasks/update", err)
 		}
 		for k := range rawjson.Members(call.Input.Responses) {
@@ -118,7 +118,7 @@ func (c *Client) task(ctx context.Context, call tenon.Call, st *taskState) (*ten
 		if !waitOr(ctx, every, woken) {
 			return nil, c.taskFailed(ctx, st, "tasks/get", ctx.Err())
 		}
-		raw, err := c.request(ctx, "tasks/get", text(nil, "taskId", st.ID), nil, st.ID)
+		raw, err := c.request(ctx, "tasks/get", text(nil, "taskId", st.ID), st.ID)
 		if err != nil && c.mayPollAgain(ctx, err) {
 			if failures++; failures < pollTries {
 				continue
@@ -255,7 +255,7 @@ func (st *taskState) unknown(why string, err error) *tenon.Error {
 func (c *Client) cancelTask(ctx context.Context, st *taskState) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
-	if _, err := c.request(ctx, "tasks/cancel", text(nil, "taskId", st.ID), nil, st.ID); err != nil {
+	if _, err := c.request(ctx, "tasks/cancel", text(nil, "taskId", st.ID), st.ID); err != nil {
 		c.cfg.Logger.Debug("the server does not say that it stops the task", "task", clip([]byte(st.ID)), "error",
 			err.Error())
 	}

@@ -16,7 +16,7 @@ import (
 // Probe requests the first page of the tools and checks the response. It tests a plain JSON-RPC endpoint, which has
 // no handshake.
 func (c *Client) Probe(ctx context.Context) error {
-	result, err := c.request(ctx, "tools/list", nil, nil, "")
+	result, err := c.request(ctx, "tools/list", nil, "")
 	if err != nil {
 		return c.explain(ctx, "tools/list", err, false)
 	}

@@ -90,7 +90,7 @@ func (c *Client) unwatch(w *watch) {
 		if left := c.watches.remove(w); left > 0 {
 			return nil
 		}
-		_, err := c.request(ctx, "resources/unsubscribe", text(nil, "uri", w.uri), nil, w.uri)
+		_, err := c.request(ctx, "resources/unsubscribe", text(nil, "uri", w.uri), w.uri)
 		return err
 	})
 	c.watches.remove(w)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -115,9 +116,7 @@ func (c *Citations) Annotation(raw []byte, text string, at int) {
 		}
 	}
 	x.File = id
-	if name != "" {
-		x.File = name
-	}
+	x.File = cmp.Or(name, x.File)
 	if first >= 0 && last > first {
 		if s, e := Offset(text, first), Offset(text, last); s >= 0 && e > s {
 			x.Start, x.End = at+s, at+e

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -149,19 +150,13 @@ const (
 
 // WithDefaults returns a copy in which every field with a default is set.
 func (c Config) WithDefaults() Config {
-	if c.MaxTokens == 0 {
-		c.MaxTokens = DefaultMaxTokens
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
+	c.MaxTokens = cmp.Or(c.MaxTokens, DefaultMaxTokens)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	if c.Retries == nil {
 		n := DefaultRetries
 		c.Retries = &n
 	}
-	if c.ToolMode == "" {
-		c.ToolMode = ToolsAuto
-	}
+	c.ToolMode = cmp.Or(c.ToolMode, ToolsAuto)
 	if p, ok := Lookup(c.Provider); ok && c.BaseURL == "" {
 		c.BaseURL = p.BaseURL
 	}

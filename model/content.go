@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -142,10 +143,7 @@ func ResultText(r *tenon.ToolResult) string {
 		notes[i] = Note(c)
 	}
 	s := strings.Join(notes, "\n")
-	if s == "" {
-		return EmptyResult
-	}
-	return s
+	return cmp.Or(s, EmptyResult)
 }
 
 // FailureText returns the text of a result for APIs that have no error flag. After a failed call, it begins with
@@ -176,10 +174,7 @@ func SplitResult(r *tenon.ToolResult, takes func(tenon.Content) (tenon.Content, 
 		texts = append(texts, fmt.Sprintf("[%s %s %d bytes, in the following user message]", name, out.MimeType,
 			Size(out.Data)))
 	}
-	text := strings.Join(texts, "\n")
-	if text == "" {
-		text = EmptyResult
-	}
+	text := cmp.Or(strings.Join(texts, "\n"), EmptyResult)
 	return FailureText(r, text), later
 }
 
@@ -280,8 +275,5 @@ func DistinctCalls(m *tenon.Message) *tenon.Message {
 		c.ID = id
 		out.Parts[i].Call, out.Parts[i].Wire, out.Parts[i].Raw = &c, "", nil // the raw part has the old id
 	}
-	if out == nil {
-		return m
-	}
-	return out
+	return cmp.Or(out, m)
 }

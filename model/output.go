@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -156,8 +157,6 @@ func DocumentOf(c tenon.Content) (name, data string, ok bool) {
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
 		name = name[i+1:]
 	}
-	if name == "" {
-		name = "document.pdf"
-	}
+	name = cmp.Or(name, "document.pdf")
 	return Visible(name), data, true
 }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -89,12 +90,7 @@ func (p Price) Saved(read, write int) tenon.USD {
 // bad describes a mistake in the price. It returns "" if there is none.
 func (p Price) bad() string {
 	wrong := func(vs ...float64) bool {
-		for _, v := range vs {
-			if !(v >= 0) || math.IsInf(v, 0) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(vs, func(v float64) bool { return !(v >= 0) || math.IsInf(v, 0) })
 	}
 	or0 := func(v *float64) float64 {
 		if v == nil {

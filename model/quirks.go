@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,15 +204,11 @@ func (c Config) ResolvedQuirks() Quirks {
 	}
 	q.TextCalls = (c.Wire() == WireChat || c.Wire() == WireOllama) && slips(c.Model)
 	o := c.Quirks
-	if o.MaxTokensField != "" {
-		q.MaxTokensField = o.MaxTokensField
-	}
+	q.MaxTokensField = cmp.Or(o.MaxTokensField, q.MaxTokensField)
 	if o.EchoReasoning != nil {
 		q.EchoReasoning = slices.Clone(o.EchoReasoning)
 	}
-	if o.OutputSchema != "" {
-		q.OutputSchema = o.OutputSchema
-	}
+	q.OutputSchema = cmp.Or(o.OutputSchema, q.OutputSchema)
 	if o.CallIDs != nil {
 		q.CallIDs = *o.CallIDs
 	}

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -205,23 +206,15 @@ func refereeChat(events []string) verdict {
 					byIndex[tc.Index] = x
 					calls = append(calls, x)
 				}
-				if x.id == "" {
-					x.id = tc.ID
-				}
-				if x.name == "" {
-					x.name = tc.Function.Name
-				}
+				x.id = cmp.Or(x.id, tc.ID)
+				x.name = cmp.Or(x.name, tc.Function.Name)
 				x.args += tc.Function.Arguments
 			}
-			if ch.FinishReason != "" {
-				v.Stop = ch.FinishReason
-			}
+			v.Stop = cmp.Or(ch.FinishReason, v.Stop)
 		}
 	}
 	for _, c := range calls {
-		if c.args == "" {
-			c.args = "{}"
-		}
+		c.args = cmp.Or(c.args, "{}")
 		v.Calls = append(v.Calls, verdictCall{c.id, c.name, decodeAny(c.args)})
 	}
 	return v

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -74,10 +75,7 @@ func refereeResponses(events []string) verdict {
 		case "mcp_approval_request": // a call that the provider makes if it is approved
 			v.Calls = append(v.Calls, verdictCall{"approval_" + it["id"].(string), it["server_label"].(string) + "__" + it["name"].(string), decodeAny(it["arguments"].(string))})
 		case "function_call":
-			args := it["arguments"].(string)
-			if args == "" {
-				args = "{}"
-			}
+			args := cmp.Or(it["arguments"].(string), "{}")
 			v.Calls = append(v.Calls, verdictCall{it["call_id"].(string), it["name"].(string), decodeAny(args)})
 			if plain {
 				block = map[string]any{"type": "function_call", "call_id": it["call_id"], "name": it["name"], "arguments": args}

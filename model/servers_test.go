@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strings"
@@ -53,9 +54,7 @@ func TestAddressesOfServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &lastRequest{}
-			if tt.cfg.Model == "" {
-				tt.cfg.Model = "gpt-5"
-			}
+			tt.cfg.Model = cmp.Or(tt.cfg.Model, "gpt-5")
 			tt.cfg.Provider, tt.cfg.APIKey = "openai-compatible", tenon.NewSecret(key)
 			m := adapter(t, "chat", tt.cfg, model.Env{Transport: s})
 			req := &tenon.Request{System: "be brief", Messages: []*tenon.Message{tenon.UserMessage("q")}}

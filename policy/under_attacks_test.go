@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -67,10 +68,7 @@ func TestAttacksOnUnder(t *testing.T) {
 		"root above by a link":            {path: top + "/etc/passwd", root: srv + "/out", want: true},
 	} {
 		t.Run("SEC-UNDER_"+name, func(t *testing.T) {
-			root := c.root
-			if root == "" {
-				root = srv
-			}
+			root := cmp.Or(c.root, srv)
 			got, err := Under(c.path, root)
 			if name == "root with a way up" { // the owner wrote this root, and it means top
 				if !got || err != nil {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -97,10 +98,7 @@ func TestUnder(t *testing.T) {
 		"a space at the end":           {path: srv + " /file", want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := c.root
-			if root == "" {
-				root = srv
-			}
+			root := cmp.Or(c.root, srv)
 			got, err := Under(c.path, root)
 			switch {
 			case c.bad != "" && (err == nil || !strings.Contains(err.Error(), c.bad)):

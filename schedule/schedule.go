@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"strings"
@@ -55,15 +56,9 @@ const onTime = time.Minute
 
 // WithDefaults returns a copy with defaults for absent values.
 func (c Config) WithDefaults() Config {
-	if c.Timezone == "" {
-		c.Timezone = "UTC"
-	}
-	if c.Overlap == "" {
-		c.Overlap = OverlapSkip
-	}
-	if c.CatchUp == 0 {
-		c.CatchUp = defaultCatchUp
-	}
+	c.Timezone = cmp.Or(c.Timezone, "UTC")
+	c.Overlap = cmp.Or(c.Overlap, OverlapSkip)
+	c.CatchUp = cmp.Or(c.CatchUp, defaultCatchUp)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -72,10 +73,7 @@ func (s *Server) definitions(ctx context.Context, c *link) ([]tenon.Tool, error)
 }
 
 func (s *Server) title() string {
-	if s.cfg.Title != "" {
-		return s.cfg.Title
-	}
-	return s.name
+	return cmp.Or(s.cfg.Title, s.name)
 }
 
 // offerTool is the definition of a tool that is made of a prompt or of the resources.
@@ -146,10 +144,7 @@ func promptTool(p mcp.Prompt) offerTool {
 		d.Description += " " + p.Description
 	}
 	for _, a := range p.Arguments {
-		about := a.Description
-		if about == "" {
-			about = a.Title
-		}
+		about := cmp.Or(a.Description, a.Title)
 		d.Input = append(d.Input, textArgument{a.Name, about, a.Required})
 	}
 	return d

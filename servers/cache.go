@@ -3,6 +3,7 @@ package servers
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -209,12 +210,8 @@ func (s *Server) load() bool {
 		return false // a script or a secret has changed, for example: this may be a different server
 	}
 	s.kept = c.tools
-	if s.protocol == "" {
-		s.protocol = c.Protocol
-	}
-	if s.found == "" {
-		s.found = c.Found
-	}
+	s.protocol = cmp.Or(s.protocol, c.Protocol)
+	s.found = cmp.Or(s.found, c.Found)
 	s.status.Protocol, s.status.Server, s.status.Found = c.Protocol, c.Server, c.Found
 	s.status.Tools, s.status.Cached = len(c.tools), c.Listed
 	return true

@@ -291,21 +291,11 @@ func (c Config) WithDefaults() Config {
 	if c.Transport == "" {
 		c.Transport = c.InferTransport()
 	}
-	if c.Protocol == "" {
-		c.Protocol = ProtocolAuto
-	}
-	if c.Encoding == "" {
-		c.Encoding = "utf-8"
-	}
-	if c.Lifecycle == "" {
-		c.Lifecycle = LifecycleLazy
-	}
-	if c.Discover == "" {
-		c.Discover = DiscoverCached
-	}
-	if c.Restart == "" {
-		c.Restart = RestartOnFailure
-	}
+	c.Protocol = cmp.Or(c.Protocol, ProtocolAuto)
+	c.Encoding = cmp.Or(c.Encoding, "utf-8")
+	c.Lifecycle = cmp.Or(c.Lifecycle, LifecycleLazy)
+	c.Discover = cmp.Or(c.Discover, DiscoverCached)
+	c.Restart = cmp.Or(c.Restart, RestartOnFailure)
 	if c.InheritEnv == nil {
 		c.InheritEnv = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR"}
 	}
@@ -313,22 +303,12 @@ func (c Config) WithDefaults() Config {
 		c.Include = []string{"*"}
 	}
 	c.Args, c.Exclude, c.Roots = slices.Clone(c.Args), slices.Clone(c.Exclude), slices.Clone(c.Roots)
-	if c.LogLevel == "" {
-		c.LogLevel = "info"
-	}
-	if c.ResourceLinks == "" {
-		c.ResourceLinks = LinksKeep
-	}
-	if c.ResultFormat == "" {
-		c.ResultFormat = FormatNative
-	}
+	c.LogLevel = cmp.Or(c.LogLevel, "info")
+	c.ResourceLinks = cmp.Or(c.ResourceLinks, LinksKeep)
+	c.ResultFormat = cmp.Or(c.ResultFormat, FormatNative)
 	c.Auth.Scopes = slices.Clone(c.Auth.Scopes)
-	if c.Elicitation == "" {
-		c.Elicitation = AnswerAsk
-	}
-	if c.Sampling == "" {
-		c.Sampling = AnswerDeny
-	}
+	c.Elicitation = cmp.Or(c.Elicitation, AnswerAsk)
+	c.Sampling = cmp.Or(c.Sampling, AnswerDeny)
 	c.SamplingLimits = c.SamplingLimits.withDefaults()
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
@@ -336,12 +316,8 @@ func (c Config) WithDefaults() Config {
 			c.Timeout = 2 * time.Minute
 		}
 	}
-	if c.RequestTimeout == 0 {
-		c.RequestTimeout = time.Minute
-	}
-	if c.SSEReadTimeout == 0 {
-		c.SSEReadTimeout = 5 * time.Minute
-	}
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, time.Minute)
+	c.SSEReadTimeout = cmp.Or(c.SSEReadTimeout, 5*time.Minute)
 	c.Auth = c.Auth.withDefaults()
 	return c
 }

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,9 +105,7 @@ func newFake() *fakeConn {
 
 // faked returns a server that connects with dial.
 func faked(cfg Config, dial func(ctx context.Context) (connection, error)) *Server {
-	if cfg.Command == "" {
-		cfg.Command = "fake"
-	}
+	cfg.Command = cmp.Or(cfg.Command, "fake")
 	s := New("t", cfg, Options{})
 	s.connector = func(ctx context.Context) (*dialed, error) {
 		c, err := dial(ctx)

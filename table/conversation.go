@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -191,9 +192,7 @@ func appendMessage(b *array.StructBuilder, c cell) {
 	call := calls.ValueBuilder().(*array.StructBuilder)
 	for _, k := range c.calls {
 		args := string(k.Arguments)
-		if k.Malformed != "" {
-			args = k.Malformed
-		}
+		args = cmp.Or(k.Malformed, args)
 		call.Append(true)
 		for i, s := range []string{k.ID, k.Name, args} {
 			call.FieldBuilder(i).(*array.StringBuilder).Append(s)

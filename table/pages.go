@@ -2,6 +2,7 @@ package table
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"io"
 	"math"
@@ -141,9 +142,7 @@ func (t *tree) overflow(rest []byte) (first uint32, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if first == 0 {
-			first = at
-		}
+		first = cmp.Or(first, at)
 	}
 	return first, nil
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,10 +47,7 @@ func newSource(name string, r *Reader, rowIDs bool) (*source, error) {
 	s := &source{name: name, reader: r}
 	seen := map[string]bool{}
 	add := func(c *sourceColumn) {
-		c.name = strings.ToValidUTF8(strings.ReplaceAll(c.name, "\x00", ""), "\uFFFD")
-		if c.name == "" {
-			c.name = "column"
-		}
+		c.name = cmp.Or(strings.ToValidUTF8(strings.ReplaceAll(c.name, "\x00", ""), "\uFFFD"), "column")
 		base := c.name
 		for n := 1; seen[strings.ToLower(c.name)]; n++ {
 			c.name = base + "_" + strconv.Itoa(n)

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -52,9 +53,7 @@ func (t *Tool) UnmarshalJSON(raw []byte) error {
 		t.Message = *s.Message
 	}
 	t.readURI(s.Server)
-	if s.Remote != "" {
-		t.Remote = s.Remote
-	}
+	t.Remote = cmp.Or(s.Remote, t.Remote)
 	t.Credential = s.Credential
 	return nil
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -222,10 +223,6 @@ func (t *Tool) readURI(s string) {
 		}
 	}
 	t.Server = base
-	if remote != "" {
-		t.Remote = remote
-	}
-	if credential != "" {
-		t.Credential = credential
-	}
+	t.Remote = cmp.Or(remote, t.Remote)
+	t.Credential = cmp.Or(credential, t.Credential)
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"archive/zip"
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -60,12 +61,8 @@ type WriteOptions struct {
 }
 
 func (o WriteOptions) withDefaults() (WriteOptions, error) {
-	if o.Layout == "" {
-		o.Layout = Seed9
-	}
-	if o.BatchRows == 0 {
-		o.BatchRows = DefaultBatchRows
-	}
+	o.Layout = cmp.Or(o.Layout, Seed9)
+	o.BatchRows = cmp.Or(o.BatchRows, DefaultBatchRows)
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}

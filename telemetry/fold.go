@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -101,9 +102,7 @@ func gaveUp(steps map[string]*Ended, run tenon.Run) (ended []Ended) {
 	for _, step := range slices.Sorted(maps.Keys(steps)) {
 		if s := steps[step]; !s.tried.IsZero() {
 			s.Run, s.End = run, s.tried
-			if s.Name == "" {
-				s.Name = unknownTool
-			}
+			s.Name = cmp.Or(s.Name, unknownTool)
 			ended = append(ended, *s)
 			delete(steps, step)
 		}

@@ -74,16 +74,13 @@ type pageReader struct {
 }
 
 // heading reads a line that begins a message.
-func (r *pageReader) heading(line string) bool {
+func (r *pageReader) heading(line string) {
 	switch strings.TrimRight(line, " \t") {
 	case userHeading:
 		r.role = tenon.RoleUser
 	case assistantHeading:
 		r.role = tenon.RoleAssistant
-	default:
-		return false
 	}
-	return true
 }
 
 // line reads the element that begins at the current line.

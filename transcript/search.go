@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -102,9 +103,7 @@ func number(talk []Message, hit store.Hit) int {
 		if m.Run != hit.Run || m.Seq < hit.Seq || m.Role != role {
 			continue
 		}
-		if first == 0 {
-			first = m.N
-		}
+		first = cmp.Or(first, m.N)
 		if snippet := strings.Trim(hit.Snippet, "…"); strings.Contains(strings.Join(strings.Fields(m.Text()), " "),
 			snippet) {
 			return m.N

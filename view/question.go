@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/tenonhq/tenon"
@@ -60,15 +61,9 @@ func (q *Asked) apply(data any) {
 		}
 	case *agent.Answer:
 		q.Outcome = outcomeOf(d.Error, agent.MergeResponses(q.answered, d.Responses))
-		if d.Model != "" {
-			q.Model = d.Model
-		}
-		if d.By != "" {
-			q.By = d.By
-		}
-		if d.Reason != "" {
-			q.Reason = d.Reason
-		}
+		q.Model = cmp.Or(d.Model, q.Model)
+		q.By = cmp.Or(d.By, q.By)
+		q.Reason = cmp.Or(d.Reason, q.Reason)
 	case *tenon.ExpiredData:
 		q.Outcome, q.Reason = AskedExpired, d.Reason
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 )
@@ -109,9 +110,7 @@ func (u *unended) close() {
 	for _, c := range u.open {
 		if c.Outcome == CallOpen && c.Attempts == 0 {
 			c.Outcome, c.Error = CallDenied, u.passed(c)
-			if c.Error == "" {
-				c.Error = agent.LimitText
-			}
+			c.Error = cmp.Or(c.Error, agent.LimitText)
 		}
 	}
 	u.open = nil

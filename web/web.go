@@ -14,6 +14,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"embed"
 	"errors"
@@ -89,10 +90,7 @@ func kindOf(name string) string {
 	case ".svg":
 		return "image/svg+xml"
 	}
-	if k := mime.TypeByExtension(path.Ext(name)); k != "" {
-		return k
-	}
-	return "application/octet-stream"
+	return cmp.Or(mime.TypeByExtension(path.Ext(name)), "application/octet-stream")
 }
 
 // Has reports whether a page or a file is at a path.

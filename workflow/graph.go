@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,10 +99,7 @@ func (s *step) label() string {
 	case s.kind == StepTool && s.Server != "":
 		text = s.Server + "." + s.Tool
 	case s.kind == StepTable:
-		text = s.Table.CSV + s.Table.Arrow
-		if text == "" {
-			text = "rows"
-		}
+		text = cmp.Or(s.Table.CSV+s.Table.Arrow, "rows")
 	}
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > maxLabel {

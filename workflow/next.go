@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/tenonhq/tenon"
@@ -50,10 +51,7 @@ func (s *State) Next() []tenon.Command {
 	case s.cancel != nil && running > 0:
 		return nil
 	case s.cancel != nil:
-		reason := s.cancel.Reason
-		if reason == "" {
-			reason = "the run was cancelled"
-		}
+		reason := cmp.Or(s.cancel.Reason, "the run was cancelled")
 		return s.done(tenon.RunCancelled, tenon.StopCancelled,
 			tenon.Errorf(tenon.CodeCancelled, "%s", reason), Summary{})
 	case s.failed != nil && running > 0: // let running attempts end
@@ -61,10 +59,7 @@ func (s *State) Next() []tenon.Command {
 	case s.failed != nil:
 		return s.done(tenon.RunFailed, tenon.StopError, s.failed, Summary{})
 	}
-	free := s.w.Parallel
-	if free == 0 {
-		free = defaultParallel
-	}
+	free := cmp.Or(s.w.Parallel, defaultParallel)
 	free -= running
 	for _, p := range s.rest {
 		if p.isReady() {
@@ -107,12 +102,7 @@ func (p *progress) all() []*unit {
 
 // isReady reports whether all steps that the step waits for are done.
 func (p *progress) isReady() bool {
-	for _, n := range p.after {
-		if !n.done {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.after, func(n *progress) bool { return !n.done })
 }
 
 // nextOf returns the commands of a step. free is the number of attempts that may still begin.
@@ -125,10 +115,7 @@ func (s *State) nextOf(p *progress, free *int) []tenon.Command {
 	}
 	var cmds []tenon.Command
 	open := 0
-	room := p.Foreach.Concurrency
-	if room == 0 {
-		room = 4
-	}
+	room := cmp.Or(p.Foreach.Concurrency, 4)
 	for i, u := range p.each {
 		if open >= room {
 			break

@@ -119,10 +119,7 @@ func (g Graph) SVG() []byte {
 
 // box draws a box. Text that does not fit is shortened; the tooltip has the full text.
 func (n GraphNode) box(b *bytes.Buffer, l *layout) {
-	colour := boxColours[n.Kind]
-	if colour == "" {
-		colour = "#f1f5f9"
-	}
+	colour := cmp.Or(boxColours[n.Kind], "#f1f5f9")
 	what := strings.TrimSpace(n.Kind + " " + n.Label)
 	x, y := left(n.Level), l.middle[lane{n.ID, n.Level}]-boxHigh/2
 	fmt.Fprintf(b, "<g><title>%s</title>\n", escaped(n.ID+": "+what))

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -196,10 +197,7 @@ func (s *State) requestTool(p *step) *tenon.Tool {
 }
 
 func methodOf(p *step) string {
-	if p.HTTP.Method == "" {
-		return "GET"
-	}
-	return p.HTTP.Method
+	return cmp.Or(p.HTTP.Method, "GET")
 }
 
 // The messages of a workflow without a text.

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -194,10 +195,7 @@ func (s *State) settle(u *unit) {
 	}
 	if u.out.err != nil && u.left > 1 && s.cancel == nil {
 		next := s.open(p, u.item, u.try+1, u.left-1)
-		next.delay = p.Retry.Delay
-		if next.delay == 0 {
-			next.delay = defaultWait
-		}
+		next.delay = cmp.Or(p.Retry.Delay, defaultWait)
 		next.delay = min(min(next.delay, maxDelay)<<min(u.try-1, 12), maxDelay)
 		return
 	}

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -155,10 +156,7 @@ func (s *State) callEnded(u *unit) {
 			u.left = 0
 		}
 	case o.Result.IsError:
-		text := strings.TrimSpace(o.Result.Text())
-		if text == "" {
-			text = "the tool gave no reason"
-		}
+		text := cmp.Or(strings.TrimSpace(o.Result.Text()), "the tool gave no reason")
 		u.out = &outcome{err: tenon.Errorf(tenon.CodeTool, "%s", text)}
 	default:
 		u.out = &outcome{text: o.Result.Text(), value: o.Result.Structured, tables: o.Outputs}

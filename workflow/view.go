@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -36,9 +37,7 @@ func (p *progress) eachView() map[string]any {
 				v["value"], v["text"] = decoded(p.OnError.Default), textOf(p.OnError.Default)
 			}
 			ok = false
-			if failed == "" {
-				failed = u.out.err.Message
-			}
+			failed = cmp.Or(failed, u.out.err.Message)
 		}
 		texts[i], _ = v["text"].(string)
 		items[i] = v

@@ -1,6 +1,7 @@
 package holodeck
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,9 +48,7 @@ func (Format) Export(to *compat.Export) *tree.Node {
 			}
 		}
 	})
-	if model == "" {
-		model = e.Model
-	}
+	model = cmp.Or(model, e.Model)
 	e.Entries("models", func(k, v *tree.Node, path string) {
 		if k.Val != model {
 			e.Missing(k, path)

@@ -1,6 +1,7 @@
 package trustgraph
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -98,9 +99,7 @@ func graphPromptOf(prompts *tree.Node, id string) *tree.Node {
 			continue
 		}
 		if v.Kind == tree.Scalar {
-			if o := jsonText(v); o != nil {
-				v = o
-			}
+			v = cmp.Or(jsonText(v), v)
 		}
 		if v.Kind == tree.Map {
 			v, _ = v.Get("prompt")

@@ -1,6 +1,7 @@
 package trustgraph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -257,9 +258,7 @@ func (t *converter) unsupported(section string, e *graphEntry, path, reason stri
 func (t *converter) host(e *graphEntry) {
 	path := "mcp." + e.id.Val
 	if reason := t.Refused[path]; reason != "" || e.val == nil {
-		if reason == "" {
-			reason = "is not a JSON object"
-		}
+		reason = cmp.Or(reason, "is not a JSON object")
 		t.unsupported("mcp", e, path, reason)
 		return
 	}

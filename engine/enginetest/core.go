@@ -121,12 +121,7 @@ func (c *core) Apply(e tenon.Event) error {
 }
 
 func (c *core) over(stage []Step) bool {
-	for _, s := range stage {
-		if c.state[s.ID] != "over" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(stage, func(s Step) bool { return c.state[s.ID] != "over" })
 }
 
 func (c *core) Next() []tenon.Command {

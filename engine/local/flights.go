@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -95,9 +96,7 @@ func (d *driver) startedData(v tenon.StartedData) (json.RawMessage, error) {
 func (d *driver) emit(step string, attempt int) func(tenon.Event) {
 	return func(e tenon.Event) {
 		e.Run, e.Seq, e.Attempt, e.Time = d.id, 0, attempt, d.clock.Now().UTC()
-		if e.Step == "" {
-			e.Step = step
-		}
+		e.Step = cmp.Or(e.Step, step)
 		d.topic.live(e)
 	}
 }

@@ -13,6 +13,7 @@
 package authserver
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -263,10 +264,7 @@ func (s *Server) protect(w http.ResponseWriter, r *http.Request) {
 	scope, ok := s.tokens[token]
 	challenge := "Bearer"
 	if !s.NoPointer {
-		at := s.Issuer + "/.well-known/oauth-protected-resource/mcp"
-		if s.Pointer != "" {
-			at = s.Pointer
-		}
+		at := cmp.Or(s.Pointer, s.Issuer+"/.well-known/oauth-protected-resource/mcp")
 		challenge += fmt.Sprintf(` resource_metadata=%q`, at)
 	}
 	switch {

@@ -1,6 +1,7 @@
 package awsauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -88,9 +89,7 @@ func (c *Chain) sts(ctx context.Context, region string, form url.Values, signer 
 	if region == "" {
 		region, _ = c.Region()
 	}
-	if region == "" {
-		region = "us-east-1"
-	}
+	region = cmp.Or(region, "us-east-1")
 	form.Set("Version", "2011-06-15")
 	body := form.Encode()
 	address := "https://" + Host("sts", region) + "/"
@@ -137,9 +136,7 @@ func (c *Chain) webIdentity(ctx context.Context, file, role, session, region str
 	if err != nil {
 		return Credentials{}, fmt.Errorf("web identity token: %w", err)
 	}
-	if session == "" {
-		session = sessionName
-	}
+	session = cmp.Or(session, sessionName)
 	got, err := c.sts(ctx, region, url.Values{"Action": {"AssumeRoleWithWebIdentity"}, "RoleArn": {role},
 		"RoleSessionName": {session}, "WebIdentityToken": {strings.TrimSpace(string(token))}}, nil)
 	if err != nil {

@@ -1,6 +1,7 @@
 package awsauth
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,10 +43,7 @@ func Sign(r *http.Request, hash string, c Credentials, region, service string, n
 	if !c.Token.IsZero() {
 		r.Header.Set("X-Amz-Security-Token", c.Token.Reveal())
 	}
-	host := r.Host
-	if host == "" {
-		host = r.URL.Host
-	}
+	host := cmp.Or(r.Host, r.URL.Host)
 	in := signed{method: r.Method, path: r.URL.EscapedPath(), query: r.URL.RawQuery, host: host, header: r.Header,
 		hash: hash}
 	r.Header.Set("Authorization", in.authorization(c, region, service, now))

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 )
@@ -124,9 +125,7 @@ type run struct{ began float64 }
 
 func (s *simulation) add() {
 	r := &replica{s: s, cpu: s.server, conns: pool{free: s.fleet.Conns}, notified: math.Inf(-1)}
-	if r.conns.free == 0 {
-		r.conns.free = 8
-	}
+	r.conns.free = cmp.Or(r.conns.free, 8)
 	if s.fleet.ReplicaCores > 0 {
 		r.cpu = newProcessor(&s.clock, s.fleet.ReplicaCores)
 	}

@@ -1,6 +1,7 @@
 package cast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,9 +164,7 @@ func (p *player) step(ctx context.Context, s Step) error {
 	}
 	p.now += toReply
 	p.take()
-	if s.Show == 0 {
-		s.Show = toRead
-	}
+	s.Show = cmp.Or(s.Show, toRead)
 	p.now += s.Show
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -128,9 +129,7 @@ func kindOf(f elicit.Field) string {
 	default:
 		kind := map[string]string{"email": "an email address", "uri": "a URI", "date": "a date such as 2026-11-21",
 			"date-time": "a time such as 2026-11-21T08:30:00Z"}[f.Format]
-		if kind == "" {
-			kind = "a text"
-		}
+		kind = cmp.Or(kind, "a text")
 		parts = append(append(parts, kind), limits(f.MinLength, f.MaxLength, "%v characters")...)
 	}
 	if !f.Required && len(f.Default) == 0 {

@@ -263,9 +263,7 @@ func (t *talk) ended(ctx context.Context, run tenon.Run) error {
 		t.totals.cost, t.totals.priced = t.totals.cost+*report.Cost, true
 	}
 	t.totals.model, t.totals.agent = report.Model, report.Agent
-	if report.Answer != "" {
-		t.last = report.Answer
-	}
+	t.last = cmp.Or(report.Answer, t.last)
 	t.mu.Unlock()
 	switch err := runError(report); {
 	case err != nil && report.State == tenon.RunCancelled:
@@ -287,12 +285,8 @@ func (t *talk) status(ctx context.Context) {
 	t.mu.Lock()
 	s, name, agentName := t.totals, t.q.model, t.q.agent
 	t.mu.Unlock()
-	if s.agent != "" {
-		agentName = s.agent
-	}
-	if s.model != "" {
-		name = s.model
-	}
+	agentName = cmp.Or(s.agent, agentName)
+	name = cmp.Or(s.model, name)
 	var parts []string
 	for _, p := range []string{agentName, name} {
 		if p != "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -38,10 +39,7 @@ func newDemo(a *app) *cobra.Command {
 			"built-in script answers only its three questions.",
 		Example: "  tenon demo\n  tenon demo \"What is 17 plus 25?\"\n  tenon demo --model ollama/llama3.2",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text := strings.TrimSpace(strings.Join(args, " "))
-			if text == "" {
-				text = demoQuestion
-			}
+			text := cmp.Or(strings.TrimSpace(strings.Join(args, " ")), demoQuestion)
 			return a.demo(cmd.Context(), model, text)
 		},
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -109,10 +110,7 @@ func fill(b *strings.Builder, text string, at, indent, width int) {
 
 // help prints the description, usage and flags of a verb. On a terminal it fits them to its width.
 func (a *app) help(cmd *cobra.Command, _ []string) {
-	text := cmd.Long
-	if text == "" {
-		text = cmd.Short
-	}
+	text := cmp.Or(cmd.Long, cmd.Short)
 	if text = strings.TrimRight(text, " \n"); text != "" {
 		text += "\n\n"
 	}

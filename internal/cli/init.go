@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -35,10 +36,7 @@ func newInit(a *app) *cobra.Command {
 }
 
 func (a *app) init(ctx context.Context, force bool) error {
-	file := a.config
-	if file == "" {
-		file = "tenon.yaml"
-	}
+	file := cmp.Or(a.config, "tenon.yaml")
 	command, installed := ownCommand()
 	hints := config.Hints{Demo: append([]string{command}, "testserver", "--stdio")}
 	model, found := host.DetectModel(ctx, a.lookupEnv, true)

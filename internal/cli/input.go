@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -208,10 +209,7 @@ const answerYesOrNo = "answer y or n"
 
 // showField shows the server's description of a field and returns the prompt for its value.
 func (a *app) showField(server string, f elicit.Field) (question string) {
-	text := f.Name
-	if f.Title != "" {
-		text = f.Title
-	}
+	text := cmp.Or(f.Title, f.Name)
 	if f.Description != "" {
 		text += " (" + f.Description + ")"
 	}

@@ -161,7 +161,7 @@ func newRun(a *app) *cobra.Command {
 				tools.check(cmd, q, d)); err != nil {
 				return err
 			}
-			if err := a.checkFar(cmd, q, f, tools, show); err != nil {
+			if err := a.checkFar(cmd, q, f, show); err != nil {
 				return err
 			}
 			if show && d.detach {
@@ -208,7 +208,7 @@ func newRun(a *app) *cobra.Command {
 }
 
 // checkFar refuses flags that do not work with --remote.
-func (a *app) checkFar(cmd *cobra.Command, q *asking, f *conversationFiles, t *toolTable, show bool) error {
+func (a *app) checkFar(cmd *cobra.Command, q *asking, f *conversationFiles, show bool) error {
 	if a.remote == "" {
 		return nil
 	}

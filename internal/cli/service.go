@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -175,10 +176,7 @@ const maxLogLines = 1_000_000
 
 // service returns the manager and the service that the flags name, without its configuration.
 func (a *app) service(f *serviceFlags) (service.Manager, *service.Spec, error) {
-	name := f.manager
-	if name == "" {
-		name = runtime.GOOS
-	}
+	name := cmp.Or(f.manager, runtime.GOOS)
 	m, ok := service.Find(name)
 	if !ok {
 		return m, nil, tenon.Errorf(tenon.CodeInvalid, "%s has no service manager that tenon knows; --manager names "+

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -56,10 +57,7 @@ func (p *ports) resultFile() (string, error) {
 func (a *app) printResult(name string, r *tenon.Result) error {
 	var failed error
 	if r.IsError {
-		text := strings.TrimSpace(r.Text())
-		if text == "" {
-			text = "it gave no reason"
-		}
+		text := cmp.Or(strings.TrimSpace(r.Text()), "it gave no reason")
 		failed = direct{tenon.Errorf(tenon.CodeTool, "tool '%s' reported an error: %s", name, text)}
 	}
 	switch a.format {

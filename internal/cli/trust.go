@@ -24,7 +24,6 @@ const (
 	trustNamed     = "named"       // the person named the file with -c or TENON_CONFIG
 	trustRecorded  = "recorded"    // the person agreed before
 	trustEnv       = "environment" // TENON_TRUST=all
-	trustFlag      = "flag"        // --trust
 	trustNot       = ""
 )
 

@@ -62,9 +62,7 @@ func trustItems(cfg *config.Config, store string) []trust.Item {
 	b.loosens()
 	b.readOnly()
 	b.masked()
-	if store == "" {
-		store = "memory"
-	}
+	store = cmp.Or(store, "memory")
 	b.list = append(b.list, trust.Item{Kind: itemStore, Path: "store.path",
 		Text: "keep runs, approvals and results in " + b.place(store)})
 	slices.SortStableFunc(b.list, func(x, y trust.Item) int {

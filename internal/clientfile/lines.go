@@ -1,6 +1,7 @@
 package clientfile
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,9 +67,7 @@ func (c Client) putYAML(text string, e Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if by == "" {
-		by = "  "
-	}
+	by = cmp.Or(by, "  ")
 	block := by + quotedKey(e.Name) + ":\n"
 	for _, pair := range [][2]string{{"enabled", "true"}, {"type", "stdio"}, {"name", quoted(e.Name)},
 		{"cmd", quoted(e.Command)}, {"args", list(e.Args)}, {"timeout", "300"}} {

@@ -2,6 +2,7 @@ package cloudtoken
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,10 +96,7 @@ func (s *Source) client(ctx context.Context) (string, time.Time, error) {
 		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
 		form.Set("client_assertion", strings.TrimSpace(string(data)))
 	}
-	base := s.env("AZURE_AUTHORITY_HOST")
-	if base == "" {
-		base = "https://login.microsoftonline.com"
-	}
+	base := cmp.Or(s.env("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com")
 	u := strings.TrimRight(base, "/") + "/" + url.PathEscape(tenant) + "/oauth2/v2.0/token"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u, strings.NewReader(form.Encode()))
 	if err != nil || r.URL.Scheme != "https" && !under(r.URL.Hostname()) {

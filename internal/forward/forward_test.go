@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"io"
@@ -299,9 +300,7 @@ func TestUnwrap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tc.path == "" {
-			tc.path = "/mcp"
-		}
+		tc.path = cmp.Or(tc.path, "/mcp")
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL+tc.path, strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ package kill
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -68,9 +69,7 @@ func (c *mcpClient) ask(t *testing.T, method, at, message string) (int, string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if session != "" {
-		c.session = session
-	}
+	c.session = cmp.Or(session, c.session)
 	return status, text
 }
 

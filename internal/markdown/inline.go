@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,9 +46,7 @@ func (in *inline) with(style, link, s string) {
 	default:
 		in.style = before + ";" + style
 	}
-	if link != "" {
-		in.link = link
-	}
+	in.link = cmp.Or(link, in.link)
 	in.depth++
 	in.no = map[string]int{}
 	in.read(s)

@@ -25,6 +25,7 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -119,12 +120,7 @@ func isPublic(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() {
 		return false
 	}
-	for _, p := range reserved {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // NamesPrivate reports whether the host of a URL is a literal address that is not public, or localhost.
@@ -155,9 +151,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	if req.Header == nil {
 		req.Header = http.Header{}
 	}
-	if h := req.Header.Get("Host"); h != "" {
-		req.Host = h
-	}
+	req.Host = cmp.Or(req.Header.Get("Host"), req.Host)
 	literal := NamesPrivate(u) && !r.Public // an address in the URL itself was written on purpose
 	client := &http.Client{Transport: c.guarded, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		return redirect(next, via, literal && !r.Private)

@@ -23,6 +23,7 @@ package protect
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -150,12 +151,7 @@ func (p *Paths) hit(path string, byName bool) string {
 
 // sameFile reports whether a file is a protected one.
 func (p *Paths) sameFile(st os.FileInfo) bool {
-	for _, f := range p.same {
-		if os.SameFile(st, f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.same, func(f os.FileInfo) bool { return os.SameFile(st, f) })
 }
 
 // base returns a folder with its links resolved. It resolves each folder only once, because a server keeps the

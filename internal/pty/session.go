@@ -2,6 +2,7 @@ package pty
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -47,15 +48,9 @@ const mark = "\x1e"
 
 // Start starts a shell. Start returns errors.ErrUnsupported if the system has no pseudo-terminals for this package.
 func Start(c Config) (*Session, error) {
-	if c.Columns == 0 {
-		c.Columns = 100
-	}
-	if c.Rows == 0 {
-		c.Rows = 40
-	}
-	if c.Patience == 0 {
-		c.Patience = time.Minute
-	}
+	c.Columns = cmp.Or(c.Columns, 100)
+	c.Rows = cmp.Or(c.Rows, 40)
+	c.Patience = cmp.Or(c.Patience, time.Minute)
 	control, terminal, err := Open(c.Columns, c.Rows)
 	if err != nil {
 		return nil, err

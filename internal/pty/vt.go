@@ -25,7 +25,6 @@ type Terminal struct {
 	mainAt        [2]int
 	last          string
 	rest          []byte // an incomplete sequence
-	bell          int
 }
 
 // glyph is the content of a cell. The text of the second cell of a wide character is "\x00".
@@ -69,25 +68,6 @@ func (t *Terminal) Lines() []string {
 	return lines
 }
 
-// Resize changes the size of the screen.
-func (t *Terminal) Resize(columns, rows int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.columns, t.rows, t.top, t.bottom = columns, rows, 0, rows-1
-	t.cells = nil
-	for range rows {
-		t.cells = append(t.cells, t.blank())
-	}
-	t.row, t.col = min(t.row, rows-1), min(t.col, columns-1)
-}
-
-// Bells returns how often the bell rang.
-func (t *Terminal) Bells() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.bell
-}
-
 // Write implements [io.Writer].
 func (t *Terminal) Write(b []byte) (int, error) {
 	t.mu.Lock()
@@ -116,8 +96,6 @@ func (t *Terminal) step(b []byte) int {
 		t.col, t.wrap = max(t.col-1, 0), false
 	case c == '\t':
 		t.col = min((t.col/8+1)*8, t.columns-1)
-	case c == '\a':
-		t.bell++
 	case c >= 0x20:
 		if !utf8.FullRune(b) {
 			return 0

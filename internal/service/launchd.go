@@ -70,27 +70,27 @@ func plistOf(s *Spec) string {
 	b.WriteString(`<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n")
 	fmt.Fprintf(&b, "<!-- %s; tenon service uninstall removes it. -->\n<plist version=\"1.0\">\n<dict>\n", Mark)
 	key := func(name, value string) { fmt.Fprintf(&b, "  <key>%s</key>\n  %s\n", name, value) }
-	key("Label", element("string", s.label()))
+	key("Label", stringOf(s.label()))
 	words := []string{"<array>"}
 	for _, w := range append([]string{s.Program}, s.arguments()...) {
-		words = append(words, "    "+element("string", w))
+		words = append(words, "    "+stringOf(w))
 	}
 	key("ProgramArguments", strings.Join(append(words, "  </array>"), "\n"))
-	key("WorkingDirectory", element("string", filepath.Dir(s.Config)))
-	key("EnvironmentVariables", "<dict>\n    <key>PATH</key>\n    "+element("string", s.Path)+"\n  </dict>")
+	key("WorkingDirectory", stringOf(filepath.Dir(s.Config)))
+	key("EnvironmentVariables", "<dict>\n    <key>PATH</key>\n    "+stringOf(s.Path)+"\n  </dict>")
 	key("RunAtLoad", "<true/>")
 	key("KeepAlive", "<dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  </dict>")
 	key("ThrottleInterval", "<integer>10</integer>")
 	key("ExitTimeOut", "<integer>20</integer>")
-	key("ProcessType", element("string", "Background"))
+	key("ProcessType", stringOf("Background"))
 	key("Umask", "<integer>63</integer>") // 0077
-	key("StandardErrorPath", element("string", logFile(s)))
+	key("StandardErrorPath", stringOf(logFile(s)))
 	b.WriteString("</dict>\n</plist>\n")
 	return b.String()
 }
 
-// element returns an element of XML with a text.
-func element(name, text string) string { return "<" + name + ">" + escaped(text) + "</" + name + ">" }
+// stringOf returns a text as an element of a property list.
+func stringOf(text string) string { return "<string>" + escaped(text) + "</string>" }
 
 // escaped returns a text for XML.
 func escaped(s string) string {

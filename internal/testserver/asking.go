@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,9 +53,7 @@ func (s *server) askForm(ctx context.Context, r *mcp.ToolRequest) (json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	if in.Message == "" {
-		in.Message = "Who are you?"
-	}
+	in.Message = cmp.Or(in.Message, "Who are you?")
 	if len(in.Schema) == 0 {
 		in.Schema = json.RawMessage(nameSchema)
 	}
@@ -85,9 +84,7 @@ func (s *server) askURL(ctx context.Context, r *mcp.ToolRequest) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	if in.Message == "" {
-		in.Message = "Sign in there, please."
-	}
+	in.Message = cmp.Or(in.Message, "Sign in there, please.")
 	params, err := json.Marshal(map[string]any{"mode": "url", "message": in.Message, "url": in.URL,
 		"elicitationId": "e-1"})
 	if err != nil {
@@ -126,9 +123,7 @@ func (s *server) sample(ctx context.Context, r *mcp.ToolRequest) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	if in.MaxTokens == 0 {
-		in.MaxTokens = 100
-	}
+	in.MaxTokens = cmp.Or(in.MaxTokens, 100)
 	request := map[string]any{"maxTokens": in.MaxTokens, "systemPrompt": "Be brief.",
 		"messages": []any{map[string]any{"role": "user", "content": map[string]any{"type": "text", "text": in.Prompt}}}}
 	if in.Tools {

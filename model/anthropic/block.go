@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -178,12 +179,7 @@ func (g *grown) value(start []byte) []byte {
 // to encode it again.
 func (b *block) plain(names ...string) bool {
 	known := func(name string) bool {
-		for _, n := range names {
-			if n == name {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(names, name)
 	}
 	for k, v := range rawjson.Fields(b.start) {
 		if !known(string(k)) && !rawjson.IsNull(v) {

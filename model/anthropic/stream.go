@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,9 +188,7 @@ func (a *answer) ending(object []byte) {
 	for k, v := range rawjson.Fields(object) {
 		switch string(k) {
 		case "stop_reason":
-			if s := rawjson.String(v); s != "" {
-				a.stop = s
-			}
+			a.stop = cmp.Or(rawjson.String(v), a.stop)
 		case "stop_details":
 			if !rawjson.IsNull(v) {
 				a.details = append([]byte(nil), v...)

@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,9 +105,7 @@ func (a *answer) event(name string, payload []byte) error {
 
 // exception returns the failure for an exception in a stream. Its name begins with a lower-case letter.
 func exception(kind string, payload []byte) error {
-	if kind == "" {
-		kind = "error"
-	}
+	kind = cmp.Or(kind, "error")
 	message := rawjson.String(rawjson.Field(payload, "message"))
 	if original := rawjson.String(rawjson.Field(payload, "originalMessage")); original != "" {
 		message += " (" + original + ")"
@@ -159,9 +158,7 @@ func (a *answer) delta(b *block, kind string, v []byte) {
 		b.text.WriteString(text)
 		a.send(tenon.DeltaText, text)
 	case "toolUse":
-		if b.kind == "" {
-			b.kind = "call"
-		}
+		b.kind = cmp.Or(b.kind, "call")
 		b.text.WriteString(rawjson.String(rawjson.Field(v, "input")))
 	case "toolResult":
 		for e := range rawjson.Elements(v) {

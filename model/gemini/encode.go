@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -345,10 +346,7 @@ func (e encoder) result(dst []byte, r *tenon.ToolResult) ([]byte, []tenon.Conten
 		}
 		texts = append(texts, note)
 	}
-	text := strings.Join(texts, "\n")
-	if text == "" {
-		text = model.EmptyResult
-	}
+	text := cmp.Or(strings.Join(texts, "\n"), model.EmptyResult)
 	dst = append(rawjson.AppendString(dst, text), '}')
 	for i, c := range inside {
 		sep := `,"parts":[`

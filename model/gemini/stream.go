@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,9 +127,7 @@ func (a *answer) candidate(c []byte) error {
 		case "content":
 			content = v
 		case "finishReason":
-			if s := rawjson.String(v); s != "" {
-				a.finish = s
-			}
+			a.finish = cmp.Or(rawjson.String(v), a.finish)
 		case "finishMessage":
 			message = rawjson.String(v)
 		case "groundingMetadata":

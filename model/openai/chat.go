@@ -105,7 +105,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		h = append(appendFormat(h, req.Output), "}}"...)
 	}
 	b := &model.Body{}
-	h = m.cfg.AddSettings(appendChoice(h, req), model.WireChat, req, &asked)
+	h = m.cfg.AddSettings(appendChoice(h, req, choices()), model.WireChat, req, &asked)
 	hosted := m.cfg.AppendHosted(nil, req)
 	switch {
 	case len(req.Tools) > 0:
@@ -150,7 +150,19 @@ func appendFormat(dst []byte, schema json.RawMessage) []byte {
 	return model.AppendSchema(append(dst, `,"schema":`...), schema)
 }
 
-func appendChoice(dst []byte, req *tenon.Request) []byte {
+// choiceForm is how an API writes the choice of tools.
+type choiceForm struct {
+	list, listEnd string // around the names of allowed tools; the mode is put in place of %
+	name, nameEnd string // around one name
+}
+
+// choices returns the form of Chat Completions.
+func choices() choiceForm {
+	return choiceForm{`{"type":"allowed_tools","allowed_tools":{"mode":"%","tools":[`, "]}}",
+		`{"type":"function","function":{"name":`, "}}"}
+}
+
+func appendChoice(dst []byte, req *tenon.Request, form choiceForm) []byte {
 	if len(req.Tools) == 0 {
 		return dst
 	}
@@ -163,18 +175,18 @@ func appendChoice(dst []byte, req *tenon.Request) []byte {
 		return append(dst, `,"tool_choice":"required"`...)
 	}
 	c := tenon.ParseChoice(req.ToolChoice)
+	dst = append(dst, `,"tool_choice":`...)
 	if !c.IsList() {
-		dst = append(dst, `,"tool_choice":{"type":"function","function":{"name":`...)
-		return append(rawjson.AppendString(dst, c.String()), "}}"...)
+		return append(rawjson.AppendString(append(dst, form.name...), c.String()), form.nameEnd...)
 	}
-	dst = append(dst, `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"`+mode(c)+`","tools":[`...)
+	dst = append(dst, strings.Replace(form.list, "%", mode(c), 1)...)
 	for i, name := range c.Names {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(rawjson.AppendString(append(dst, `{"type":"function","function":{"name":`...), name), "}}"...)
+		dst = append(rawjson.AppendString(append(dst, form.name...), name), form.nameEnd...)
 	}
-	return append(dst, "]}}"...)
+	return append(dst, form.listEnd...)
 }
 
 // mode returns OpenAI's name of a tool choice's mode.

@@ -112,7 +112,7 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 		h = append(appendFormat(h, req.Output), "}}"...)
 	}
 	b := &model.Body{}
-	h = m.cfg.AddSettings(appendResponsesChoice(h, req), model.WireResponses, req, &asked)
+	h = m.cfg.AddSettings(appendChoice(h, req, flatChoices()), model.WireResponses, req, &asked)
 	hosted := m.cfg.AppendHosted(nil, req)
 	switch {
 	case len(req.Tools) > 0:
@@ -146,31 +146,9 @@ func (m *Responses) body(req *tenon.Request) (*model.Body, error) {
 	return b, nil
 }
 
-func appendResponsesChoice(dst []byte, req *tenon.Request) []byte {
-	if len(req.Tools) == 0 {
-		return dst
-	}
-	switch req.ToolChoice {
-	case "":
-		return dst
-	case "auto", "none":
-		return append(dst, `,"tool_choice":"`+req.ToolChoice+`"`...)
-	case "any":
-		return append(dst, `,"tool_choice":"required"`...)
-	}
-	c := tenon.ParseChoice(req.ToolChoice)
-	if !c.IsList() {
-		dst = append(dst, `,"tool_choice":{"type":"function","name":`...)
-		return append(rawjson.AppendString(dst, c.String()), '}')
-	}
-	dst = append(dst, `,"tool_choice":{"type":"allowed_tools","mode":"`+mode(c)+`","tools":[`...)
-	for i, name := range c.Names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(rawjson.AppendString(append(dst, `{"type":"function","name":`...), name), '}')
-	}
-	return append(dst, "]}"...)
+// flatChoices returns the form of the Responses API.
+func flatChoices() choiceForm {
+	return choiceForm{`{"type":"allowed_tools","mode":"%","tools":[`, "]}", `{"type":"function","name":`, "}"}
 }
 
 // encodeFlatTools encodes the tools. It always writes strict, because the default is true, and a strict schema may not

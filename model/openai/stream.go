@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -176,9 +177,7 @@ func (a *answer) choice(c []byte) {
 				a.probs.Add(rawjson.Field(v, "refusal"))
 			}
 		case "finish_reason":
-			if s := rawjson.String(v); s != "" {
-				a.finish = s
-			}
+			a.finish = cmp.Or(rawjson.String(v), a.finish)
 		}
 	}
 	a.delta(delta)
@@ -305,9 +304,7 @@ func (a *answer) piece(index int, id string, function []byte) {
 		a.calls = append(a.calls, c)
 		a.byIndex[index] = c
 	}
-	if c.id == "" {
-		c.id = id
-	}
+	c.id = cmp.Or(c.id, id)
 	if name != "" && name != c.name {
 		if c.name == "" {
 			a.send(tenon.DeltaCall, name)

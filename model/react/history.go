@@ -1,6 +1,7 @@
 package react
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -100,9 +101,7 @@ func (c *conversation) take(messages []*tenon.Message) {
 			c.steps = append(c.steps, step("", "", "", "", m.Text()))
 		case tenon.RoleAssistant:
 			open = open[:0]
-			if p := markOf(m); p != nil {
-				c.mark = p
-			}
+			c.mark = cmp.Or(markOf(m), c.mark)
 			thought := thoughtOf(m)
 			for _, call := range m.Calls() {
 				s := step(thought, call.Name, argumentsOf(call), "", "")

@@ -1,6 +1,7 @@
 package react
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -207,9 +208,7 @@ func (r *read) action(step *Step, tail, rest string) error {
 		}
 		thought := step.Thought
 		*step, _ = stepOf(c)
-		if step.Thought == "" {
-			step.Thought = thought
-		}
+		step.Thought = cmp.Or(step.Thought, thought)
 		r.explicit = true
 		r.Repairs = append(r.Repairs, append(c.Repairs, "the step was written in another form")...)
 		return nil

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -79,12 +80,8 @@ func inWords(message string) string {
 	}
 	if m := wrongKind().FindStringSubmatch(message); m != nil {
 		want, is := typeWords[m[3]], kindWords[m[1]]
-		if want == "" {
-			want = "a map"
-		}
-		if is == "" {
-			is = "something else"
-		}
+		want = cmp.Or(want, "a map")
+		is = cmp.Or(is, "something else")
 		if m[2] != "" {
 			is = "'" + m[2] + "'"
 		}

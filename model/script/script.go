@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -280,12 +281,8 @@ func (m *Model) Unconsumed(msgs []*tenon.Message) error {
 
 func (f *Failure) as(name string) error {
 	code, text := f.Code, f.Message
-	if code == "" {
-		code = tenon.CodeModel
-	}
-	if text == "" {
-		text = string(code)
-	}
+	code = cmp.Or(code, tenon.CodeModel)
+	text = cmp.Or(text, string(code))
 	if f.Status != 0 {
 		return tenon.Errorf(code, "script %s: HTTP %d: %s", name, f.Status, text)
 	}

@@ -1,6 +1,7 @@
 package textcall
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -83,9 +84,7 @@ func shape(object json.RawMessage, tools []tenon.Tool, depth int) (Call, error) 
 			return Call{}, err
 		}
 		in, err := shape(inner, tools, depth+1)
-		if in.Thought == "" {
-			in.Thought = c.Thought
-		}
+		in.Thought = cmp.Or(in.Thought, c.Thought)
 		return in, err
 	case c.IsFinal && (name != nil || args != nil):
 		return Call{}, &NoCallError{Why: "the object has a call and a final answer"}

@@ -11,6 +11,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,9 +137,7 @@ func Search(ctx context.Context, cfg Config, query string, limit int) (list []Se
 			if e.Inner != nil {
 				s = *e.Inner
 			}
-			if e.Meta.Official.Status != "" {
-				s.Status = e.Meta.Official.Status
-			}
+			s.Status = cmp.Or(e.Meta.Official.Status, s.Status)
 			if s.Name == "" {
 				continue
 			}
@@ -148,10 +147,7 @@ func Search(ctx context.Context, cfg Config, query string, limit int) (list []Se
 			s.Add = command(s)
 			list = append(list, s)
 		}
-		cursor = p.Metadata.Next
-		if cursor == "" {
-			cursor = p.Metadata.Older
-		}
+		cursor = cmp.Or(p.Metadata.Next, p.Metadata.Older)
 		switch {
 		case cursor == "":
 			return list, false, nil

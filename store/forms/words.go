@@ -1,6 +1,7 @@
 package forms
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -49,9 +50,7 @@ func QueryWords(query string) ([]string, error) {
 			continue
 		}
 		for _, w := range strings.Fields(part) {
-			if bare := strings.TrimFunc(w, unicode.IsPunct); bare != "" {
-				w = bare
-			}
+			w = cmp.Or(strings.TrimFunc(w, unicode.IsPunct), w)
 			add(w)
 		}
 	}

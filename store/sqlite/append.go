@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -158,9 +159,7 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	if a.State != "" {
 		r.State, r.Stop = a.State, a.Stop
 	}
-	if r.State == "" {
-		r.State = tenon.RunWorking
-	}
+	r.State = cmp.Or(r.State, tenon.RunWorking)
 	var mark []byte
 	var stored any // NULL for a run that was begun here
 	if r.Imported != nil {

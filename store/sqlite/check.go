@@ -179,8 +179,8 @@ func (k *checker) log(context.Context) error {
 }
 
 // each reads rows of the snapshot.
-func (k *checker) each(ctx context.Context, query string, row func(*sql.Rows) error, args ...any) error {
-	return eachOf(ctx, k.conn, query, row, args...)
+func (k *checker) each(ctx context.Context, query string, row func(*sql.Rows) error) error {
+	return eachOf(ctx, k.conn, query, row)
 }
 
 // structure makes SQLite check all pages, and compare all indexes with their tables.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -74,9 +75,7 @@ func (w *writer) caughtUp(run string, n int64, bit int) error {
 
 // Uncounted implements [store.Tallies].
 func (s *Store) Uncounted(ctx context.Context, ended bool, limit int) (runs []tenon.Run, total int, err error) {
-	if limit == 0 {
-		limit = 100
-	}
+	limit = cmp.Or(limit, 100)
 	cond := " WHERE " + pendingRuns
 	count := "SELECT count(*) FROM pending WHERE todo & ? <> 0"
 	if ended {

@@ -12,6 +12,7 @@ package durable
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -136,15 +137,9 @@ type StepsFigure struct {
 // executed, and its result of 1 KiB stored. For comparison, the same number of writers inserts the same
 // results into a plain table, in transactions shared by all waiting writers. Dir must be empty.
 func Steps(ctx context.Context, dir string, c StepsConfig) (StepsFigure, error) {
-	if c.Writers == 0 {
-		c.Writers = 100
-	}
-	if c.Steps == 0 {
-		c.Steps = 300
-	}
-	if c.Rounds == 0 {
-		c.Rounds = 5
-	}
+	c.Writers = cmp.Or(c.Writers, 100)
+	c.Steps = cmp.Or(c.Steps, 300)
+	c.Rounds = cmp.Or(c.Rounds, 5)
 	last := make(chan string, c.Writers) // runs whose last step has run
 	p, err := open(ctx, filepath.Join(dir, "engine"), func(ctx context.Context, run string, a engine.Attempt,
 		emit func(tenon.Event)) ([]tenon.Event, error) {

@@ -167,9 +167,7 @@ func (w *writer) add(f file) {
 	w.b.WriteString(f.gap)
 	header := w.b.Len()
 	packed, sum, size := f.content()
-	if f.claims != 0 {
-		size = f.claims
-	}
+	size = cmp.Or(f.claims, size)
 	if f.badSum {
 		sum++
 	}
@@ -206,9 +204,7 @@ func (w *writer) add(f file) {
 		sizes = [2]uint32{math.MaxUint32, math.MaxUint32}
 		localSizes, offset = sizes, math.MaxUint32
 	}
-	if f.localExtra != "" {
-		local = f.localExtra
-	}
+	local = cmp.Or(f.localExtra, local)
 	common := func(b []byte, sizes [2]uint32, sum uint32, name, extra string) []byte {
 		b = le.AppendUint16(b, 20)
 		b = le.AppendUint16(b, flags)
