@@ -10,7 +10,16 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-func (h sessionsHandle) Compact(ctx context.Context, session, model string) (tenon.Run, error) {
+func (h sessionsHandle) Compact(ctx context.Context, session, model string) (run tenon.Run, err error) {
+	err = behindOthers(func() error {
+		run, err = h.compactAtEnd(ctx, session, model)
+		return err
+	})
+	return run, err
+}
+
+// compactAtEnd begins a run at the present end of the session, as [Host.startAtEnd] does.
+func (h sessionsHandle) compactAtEnd(ctx context.Context, session, model string) (tenon.Run, error) {
 	ctx = store.OwnOnly(ctx)
 	s, err := h.host.Sessions().Get(ctx, session)
 	if err != nil {
@@ -20,6 +29,9 @@ func (h sessionsHandle) Compact(ctx context.Context, session, model string) (ten
 		return tenon.Run{}, tenon.Errorf(tenon.CodeInvalid, "session %s has no conversation yet", s.ID)
 	}
 	parent, err := h.host.store.Run(ctx, s.Head)
+	if err == nil {
+		err = atRest(s, parent)
+	}
 	if err != nil {
 		return tenon.Run{}, err
 	}

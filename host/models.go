@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -39,8 +38,9 @@ type models struct {
 
 	uploads uploads
 
-	mu   sync.Mutex
-	open map[openKey]executor.Model
+	mu     sync.Mutex
+	open   map[openKey]executor.Model
+	making map[openKey]chan struct{} // closed when the model is open, or cannot be opened
 }
 
 // openKey identifies an open model. Each agent with tools of the provider has a separate one, because the requests
@@ -51,7 +51,7 @@ type openKey struct {
 }
 
 func openModels(h *Host) *models {
-	m := &models{h: h, open: map[openKey]executor.Model{}}
+	m := &models{h: h, open: map[openKey]executor.Model{}, making: map[openKey]chan struct{}{}}
 	m.uploads.h = h
 	m.prices = sync.OnceValues(h.loadPrices)
 	for name, own := range h.cfg.Models {
@@ -115,7 +115,7 @@ func (h *Host) loadScript(c model.Config) (*script.Model, error) {
 // decides: the question, the host's Config, the agent, the first entry of models, the only model of the program, a key
 // in the environment.
 func (m *models) choose(ctx context.Context, question, agent string) (string, error) {
-	for _, name := range []string{m.entryOf(question), m.entryOf(m.h.cfg.Model), agent} {
+	for i, name := range []string{m.entryOf(question), m.entryOf(m.h.cfg.Model), agent} {
 		if name == "" {
 			continue
 		}
@@ -127,6 +127,9 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 			name = scriptPrefix + abs
 		}
 		_, err := m.get(ctx, name)
+		if i == 0 && strings.HasPrefix(name, scriptPrefix) && tenon.ErrorCode(err) == tenon.CodeConfig {
+			err = tenon.Errorf(tenon.CodeInvalid, "%w", err) // a mistake of the question, not of tenon.yaml
+		}
 		return name, err
 	}
 	if names := m.h.config.ModelNames(); len(names) > 0 {
@@ -313,53 +316,6 @@ func (m *models) dropped(s *agent.Sampling, spec *agent.Spec) []string {
 		}
 	}
 	return out
-}
-
-// get opens a model, or returns the open one.
-func (m *models) get(ctx context.Context, name string) (executor.Model, error) {
-	return m.opened(ctx, openKey{model: name}, nil)
-}
-
-// forAgent opens a model for an agent and adds the agent's tools of the provider.
-func (m *models) forAgent(ctx context.Context, name, agent string) (executor.Model, error) {
-	if len(m.h.config.Agents[agent].ProviderTools) == 0 {
-		return m.get(ctx, name)
-	}
-	key := openKey{name, agent}
-	m.mu.Lock()
-	o, ok := m.open[key]
-	m.mu.Unlock()
-	if ok {
-		return o, nil
-	}
-	own, secrets, err := m.h.config.ProviderTools(ctx, agent)
-	if err != nil {
-		return executor.Model{}, err
-	}
-	for _, v := range secrets {
-		m.h.redactor.Add(v)
-	}
-	return m.opened(ctx, key, own)
-}
-
-// opened returns the open model of a key, or opens it with the given tools of the provider.
-func (m *models) opened(ctx context.Context, key openKey, own json.RawMessage) (executor.Model, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if o, ok := m.open[key]; ok {
-		return o, nil
-	}
-	if o, ok := m.open[openKey{model: key.model}]; ok && m.isOwn(key.model) {
-		o.Notes = []string{"the tools of the provider that agent '" + key.agent + "' has are not offered: the " +
-			"program provides the model"}
-		return o, nil
-	}
-	o, err := m.make(ctx, key.model, own)
-	if err != nil {
-		return executor.Model{}, err
-	}
-	m.open[key] = o
-	return o, nil
 }
 
 // isOwn reports whether the program provides a model.

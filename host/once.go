@@ -18,6 +18,9 @@ import (
 // keyKind is the kind of the signal that records the run of an idempotency key.
 const keyKind = "idempotency_key"
 
+// keyPrefix begins the ids of these signals. The digest of the key follows.
+const keyPrefix = "key_"
+
 // startOnce starts a question with a key. A lease makes sure that one process at a time looks for the key.
 func (h *Host) startOnce(ctx context.Context, q Question) (Started, error) {
 	ctx = store.OwnOnly(ctx) // a foreign run answers no question
@@ -69,7 +72,7 @@ func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run
 		}
 		return first, nil
 	}
-	id := "key_" + digest
+	id := keyPrefix + digest
 	g, err := h.store.Signal(ctx, id)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
 		g, err = h.writeKey(ctx, id, q.Session)
@@ -96,8 +99,8 @@ func (h *Host) writeKey(ctx context.Context, id, session string) (store.Signal, 
 	if err != nil {
 		return store.Signal{}, err
 	}
-	if !head.State.Ended() {
-		return store.Signal{}, tenon.Errorf(tenon.CodeConflict, "session %s has another run at work: %s", s.ID, head.ID)
+	if err := atRest(s, head); err != nil {
+		return store.Signal{}, err
 	}
 	g, err := h.store.PutSignal(ctx, store.Signal{ID: id, Run: head.ID, Kind: keyKind, Time: h.now(),
 		Data: encode(tenon.NewID("run", h.now()))})

@@ -137,8 +137,19 @@ func (h *Host) begin(ctx context.Context, q Question) (started Started, bound *b
 	return started, bound, err
 }
 
-// startQuestion is Start without a key.
-func (h *Host) startQuestion(ctx context.Context, q Question) (tenon.Run, []Problem, error) {
+// startQuestion is Start without a key. If other runs of the session begin and end in the meantime, it begins again
+// behind them.
+func (h *Host) startQuestion(ctx context.Context, q Question) (run tenon.Run, problems []Problem, err error) {
+	err = behindOthers(func() error {
+		run, problems, err = h.startAtEnd(ctx, q)
+		return err
+	})
+	return run, problems, err
+}
+
+// startAtEnd begins a run at the present end of the session. Errors: as Start, with [store.ErrContinued] in the chain
+// if the session has another end by now.
+func (h *Host) startAtEnd(ctx context.Context, q Question) (tenon.Run, []Problem, error) {
 	ctx = store.OwnOnly(ctx)
 	if err := q.check(); err != nil {
 		return tenon.Run{}, nil, err
@@ -162,6 +173,9 @@ func (h *Host) startQuestion(ctx context.Context, q Question) (tenon.Run, []Prob
 		if s.Head != "" {
 			parent, err := h.store.Run(ctx, s.Head)
 			if err != nil {
+				return tenon.Run{}, nil, err
+			}
+			if err := atRest(s, parent); err != nil {
 				return tenon.Run{}, nil, err
 			}
 			run.Parent, run.ParentSeq = parent.ID, cmp.Or(s.HeadSeq, parent.Seq)

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/view"
 )
 
@@ -209,74 +207,4 @@ func (p *pulsing) keepAlive(every time.Duration) (stop func()) {
 		}
 	}()
 	return func() { cancel(); <-done }
-}
-
-// The values of [ChatRequest.Busy].
-const (
-	busyRefuse = "refuse"
-	busyQueue  = "queue"
-	busySteer  = "steer"
-)
-
-// queueBeat is the interval at which a queued message checks whether its session is at rest.
-const queueBeat = 500 * time.Millisecond
-
-// joinBusy is join for a session that may have an unfinished run. busy determines the behaviour in this case.
-func (c *call) joinBusy(q host.Question, busy string) (run tenon.Run, after uint64, err error) {
-	for atRest := false; ; {
-		run, after, err = c.join(q)
-		if tenon.ErrorCode(err) == tenon.CodeConflict && q.Session != "" && (busy == "" || busy == busyRefuse) {
-			return run, after, c.waitsFor(q.Session, err)
-		}
-		if tenon.ErrorCode(err) != tenon.CodeConflict || q.Session == "" || busy != busyQueue && busy != busySteer {
-			return run, after, err
-		}
-		s, headErr := c.mySession(q.Session)
-		if headErr != nil {
-			return run, after, err
-		}
-		head, headErr := c.runOf(s.Head)
-		if headErr != nil || head.State.Ended() && (busy == busySteer || atRest) {
-			return run, after, err // such as a key that another request has used
-		}
-		// The run may have ended since the attempt, so try once more.
-		atRest = head.State.Ended()
-		if busy == busyQueue && head.State == tenon.RunInputRequired { // such a wait can last for days
-			return run, 0, tenon.Errorf(tenon.CodeConflict, "run %s of this session waits for an answer of a person, "+
-				"so the message was not queued: answer it (GET /api/v1/approvals), then send the message again",
-				head.ID)
-		}
-		if busy == busySteer {
-			e, err := c.h.Runs().Steer(c.ctx(), head.ID, q.Text, string(c.caller.Principal))
-			c.guest = true // the client that began the run decides about it
-			c.begun(head.ID)
-			return head, e.Seq, err
-		}
-		select {
-		case <-time.After(queueBeat):
-		case <-c.ctx().Done():
-			if errors.Is(context.Cause(c.ctx()), ErrStopping) {
-				return run, 0, ErrStopping
-			}
-			return run, 0, tenon.Errorf(tenon.CodeCancelled, "the client went away before its message was its turn")
-		}
-	}
-}
-
-// waitsFor replaces the error about a session with an unfinished run. If that run waits for an approval, the new error
-// says so.
-func (c *call) waitsFor(session string, err error) error {
-	s, headErr := c.mySession(session)
-	if headErr != nil {
-		return err
-	}
-	head, headErr := c.runOf(s.Head)
-	if headErr != nil || head.State != tenon.RunInputRequired {
-		return err
-	}
-	list, headErr := c.h.Approvals().List(c.ctx(), head.ID)
-	if headErr != nil || len(list) == 0 {
-		return err
-	}
-	return tenon.Errorf(tenon.CodeConflict, "run %s of this session waits: %s", head.ID, waitingText(list))
 }

@@ -112,8 +112,8 @@ func (c *call) key() (string, error) {
 // join starts a run for the caller, or finds the run of an earlier request. An earlier request is one with the same
 // Idempotency-Key, or the attempt that an SDK gave up before it repeated the request. The answer consists of the events
 // of the run after the number after. join resumes a run that failed before any tool call, for example because its model
-// was not reachable.
-func (c *call) join(q host.Question) (run tenon.Run, after uint64, err error) {
+// was not reachable. With steer, a session at work gets the question as a message into its run.
+func (c *call) join(q host.Question, steer bool) (run tenon.Run, after uint64, err error) {
 	key, err := c.key()
 	if err != nil {
 		return run, 0, err
@@ -126,16 +126,21 @@ func (c *call) join(q host.Question) (run tenon.Run, after uint64, err error) {
 			err = c.give(id)
 		}
 	} else {
-		run, _, again, err = c.ask(key, q)
+		var started host.Started
+		started, after, err = c.ask(key, q, steer)
+		run, again = started.Run, started.Again
 	}
 	if err != nil {
 		return run, 0, err
 	}
+	c.guest = c.guest || after > 0 // the client that began the run decides about it
 	c.begun(run.ID)
-	if !again {
-		return run, 0, nil
+	if again {
+		c.w.Header().Set("Idempotency-Replayed", "true")
 	}
-	c.w.Header().Set("Idempotency-Replayed", "true")
+	if !again || after > 0 {
+		return run, after, nil
+	}
 	if run.State != tenon.RunFailed || !c.mayRepeat(run.ID) {
 		return run, 0, nil
 	}

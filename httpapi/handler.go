@@ -140,6 +140,7 @@ type api struct {
 	streams  *gate                   // limits concurrent streams
 	listed   atomic.Pointer[listing] // the cached list of tools
 	left     abandoned               // the runs whose clients disconnected
+	queues   queues                  // the messages that wait for their sessions
 }
 
 // Handler serves a host and treats every caller as the local user. It is for the unix socket of tenon serve, and for

@@ -369,7 +369,7 @@ func (c *call) beginCompletion(q *completionRequest) (run tenon.Run, after uint6
 	if err != nil {
 		return run, 0, err
 	}
-	return c.join(question)
+	return c.join(question, false)
 }
 
 // ruling parses a message that is exactly a decision: "approve ID" or "deny ID".

@@ -143,48 +143,60 @@ func (c *call) start() error {
 		return err
 	}
 	question.Files = files
-	run, problems, again, err := c.ask(key, question)
+	started, _, err := c.ask(key, question, false)
 	if err != nil {
 		return err
 	}
-	if again {
+	if started.Again {
 		c.w.Header().Set("Idempotency-Replayed", "true")
 	}
-	c.w.Header().Set("Location", prefix+"/runs/"+run.ID)
-	return c.answer(http.StatusAccepted, StartResponse{run, c.problemsOf(problems)})
+	c.w.Header().Set("Location", prefix+"/runs/"+started.ID)
+	return c.answer(http.StatusAccepted, StartResponse{started.Run, c.problemsOf(started.Problems)})
 }
 
-// ask starts a run for the caller. again is true if the Idempotency-Key was used before; then run is the run of the
-// first request.
-func (c *call) ask(key string, q host.Question) (run tenon.Run, problems []host.Problem, again bool, err error) {
+// ask starts a run for the caller. It returns the run of the first request if the Idempotency-Key was used before. With
+// steer, a session at work gets the question as a message into its run; after is then the number of the event with the
+// message.
+func (c *call) ask(key string, q host.Question, steer bool) (started host.Started, after uint64, err error) {
 	q.Principal, q.Credentials = c.caller.Principal, c.brought
-	if !c.caller.Any {
-		if strings.HasPrefix(q.Model, "script:") && !c.caller.Owner {
-			return run, nil, false, tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may name a script, "+
-				"which is a file")
+	if err := c.mayUse(q.Model); err != nil {
+		return started, 0, err
+	}
+	if !c.caller.Any && q.Session != "" {
+		s, err := c.mySession(q.Session)
+		if err != nil {
+			return started, 0, err
 		}
-		if q.Session != "" {
-			s, err := c.mySession(q.Session)
-			if err != nil {
-				return run, nil, false, err
-			}
-			q.Session = s.ID
-		}
+		q.Session = s.ID
 	}
 	if err := c.admitRun(); err != nil {
-		return run, nil, false, err
+		return started, 0, err
 	}
 	q.Key = key
-	started, err := c.h.Start(c.ctx(), q)
-	run, problems, again = started.Run, started.Problems, started.Again
-	if err == nil && again && !run.State.Ended() {
-		err = c.give(run.ID)
+	if steer {
+		started, after, err = host.StartOrSteer(c.ctx(), c.h, q, string(c.caller.Principal))
+	} else {
+		started, err = c.h.Start(c.ctx(), q)
 	}
-	if err == nil && !again {
-		c.h.Service().Info().Logger.Info("run "+run.ID+" begins",
-			"run", run.ID, "title", run.Title, "principal", string(run.Principal))
+	switch {
+	case err != nil || after > 0: // a message into a run of another request
+	case started.Again:
+		if !started.State.Ended() {
+			err = c.give(started.ID)
+		}
+	default:
+		c.h.Service().Info().Logger.Info("run "+started.ID+" begins",
+			"run", started.ID, "title", started.Title, "principal", string(started.Principal))
 	}
-	return run, problems, again, err
+	return started, after, err
+}
+
+// mayUse refuses the model of a request if it is a file and the caller is not the owner.
+func (c *call) mayUse(model string) error {
+	if strings.HasPrefix(model, "script:") && !c.caller.Any && !c.caller.Owner {
+		return tenon.Errorf(tenon.CodeDenied, "only the owner of this tenon may name a script, which is a file")
+	}
+	return nil
 }
 
 // runStates are the values of ?state=.
@@ -376,23 +388,4 @@ func (c *call) accepted() error {
 		return err
 	}
 	return c.answer(http.StatusAccepted, run)
-}
-
-func (c *call) steer() error {
-	var s SteerRequest
-	if err := c.decode(&s, false); err != nil {
-		return err
-	}
-	if strings.TrimSpace(s.Text) == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "the message is empty")
-	}
-	run, err := c.run()
-	if err != nil {
-		return err
-	}
-	e, err := c.h.Runs().Steer(c.ctx(), run.ID, s.Text, string(c.caller.Principal))
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, SteerResponse{e.Run, e.Seq})
 }

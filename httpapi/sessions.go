@@ -279,6 +279,9 @@ func (c *call) compact() error {
 	if err := c.admitRun(); err != nil {
 		return err
 	}
+	if err := c.mayUse(r.Model); err != nil {
+		return err
+	}
 	run, err := c.h.Sessions().Compact(c.ctx(), s.ID, r.Model)
 	if err != nil {
 		return err

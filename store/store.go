@@ -22,9 +22,10 @@ import (
 
 // Append is one atomic write to a run.
 type Append struct {
-	// Create is the run's row, for its first append only. It fails with conflict if the run exists, or if Exclusive is
-	// set and the session has another run that has not ended. A run with a Caller is a part of that run: it blocks no
-	// other run and is never blocked, and the session does not count it or use it as its head.
+	// Create is the run's row, for its first append only. It fails with conflict if the run exists. With Exclusive, it
+	// also fails with conflict if the session has another run that has not ended, or if Parent and ParentSeq are not
+	// the session's head and the head's last event in the session; see [ErrContinued]. A run with a Caller is a part of
+	// that run: it blocks no other run and is never blocked, and the session does not count it or use it as its head.
 	Create    *tenon.Run
 	Exclusive bool
 	// Blobs and Uses are for Create only. Blobs are data that the run needs besides its events (see [Blobs]). Uses are
@@ -145,7 +146,8 @@ type Attempts interface {
 
 // Sessions keeps conversations.
 type Sessions interface {
-	// PutSession inserts a session's row, or replaces it except for Runs, which the store counts.
+	// PutSession inserts a session's row, or replaces it except for Runs, which the store counts. Once the session has
+	// runs, its Head and HeadSeq stay, too: a run may have begun since the row was read.
 	PutSession(ctx context.Context, s tenon.Session) error
 	// Session returns a session by its id. Errors: not_found.
 	Session(ctx context.Context, id string) (tenon.Session, error)

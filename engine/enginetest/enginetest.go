@@ -261,7 +261,14 @@ func testExclusive(t *testing.T, open func(Setup) engine.Engine) {
 	must(t, e.Cancel(t.Context(), "r1", ""))
 	_, _, err := follow(t, e, "r1", 0)
 	must(t, err)
-	must(t, other.Start(t.Context(), Calls(1, false).Spec("r2", "s")))
+	// The next run continues the session at its end, and not at an earlier event of it.
+	next := Calls(1, false).Spec("r2", "s")
+	next.Run.Parent, next.Run.ParentSeq = "r1", 1
+	wantCode(t, other.Start(t.Context(), next), tenon.CodeConflict)
+	ended, err := other.List(t.Context(), engine.Filter{Prefix: "r1"})
+	must(t, err)
+	next.Run.ParentSeq = ended[0].Seq
+	must(t, other.Start(t.Context(), next))
 	wantJournal(t, other, "r2", "run started:1#1 result:1#1 done")
 }
 

@@ -38,3 +38,18 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherFiles checks that the error about a file that is no script quotes nothing of it: it can hold secrets.
+func TestOtherFiles(t *testing.T) {
+	for name, text := range map[string]string{
+		"text": "s3cret:x:0:0:root\n", "word": "s3cret", "list": "- s3cret\n", "keys": "s3cret: {a: 1}\n",
+		"not_yaml": "s3cret: [\n*s3cret\n", "json": `{"s3cret": "s3cret"}`, "twice": "s3cret: 1\ns3cret: 2\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := script.Parse("s.yaml", []byte(text))
+			if tenon.ErrorCode(err) != tenon.CodeConfig || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

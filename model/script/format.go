@@ -8,11 +8,14 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
+	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
@@ -174,10 +177,18 @@ type file struct {
 	} `yaml:"conversations"`
 }
 
-// Load reads a script from a file. Errors have code not_found, too_large or config; errors in the
-// script name the line.
+// Load reads a script from a regular file. Errors have code not_found, invalid (no regular file), too_large or config;
+// errors in the script name the line.
 func Load(path string) (*Model, error) {
-	f, err := os.Open(path)
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, tenon.Errorf(tenon.CodeNotFound, "script %s: %w; name a file of steps", path, cause(err))
+	case !st.Mode().IsRegular(): // to open or read a pipe or a device can block for ever
+		return nil, tenon.Errorf(tenon.CodeInvalid, "script %s: it is not a regular file; name a file of steps", path)
+	}
+	// Without blocking, in case that a pipe has taken the file's place since.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, tenon.Errorf(tenon.CodeNotFound, "script %s: %w; name a file of steps", path, cause(err))
 	}
@@ -207,6 +218,9 @@ func Parse(name string, data []byte) (*Model, error) {
 	}
 	var f file
 	if err := decode(data, &f); err != nil {
+		if !isScript(data) {
+			err = errors.New("it is not a file of steps; a script is a YAML file with the key steps or conversations")
+		}
 		return fail(err)
 	}
 	m := &Model{name: name}
@@ -234,6 +248,25 @@ func Parse(name string, data []byte) (*Model, error) {
 	}
 	return m, nil
 }
+
+// isScript reports whether data looks like a script, perhaps one with mistakes. Errors quote only such a file: any other
+// is a file that somebody named by mistake, and can hold secrets.
+func isScript(data []byte) bool {
+	keys := []string{"steps", "conversations"}
+	var root map[string]yaml.Node
+	if l, err := yaml.NewLoader(bytes.NewReader(data)); err == nil && l.Load(&root) == nil {
+		for key := range root {
+			if slices.Contains(keys, key) || tenon.Nearest(key, keys) != "" {
+				return true
+			}
+		}
+		return false
+	}
+	return keyLine().Match(data) // not YAML as a whole
+}
+
+// keyLine is a line with a key of a script.
+var keyLine = lazyregexp.New(`(?m)^(steps|conversations)\s*:`)
 
 func decode(data []byte, out any) error {
 	l, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithKnownFields(), yaml.WithUniqueKeys())

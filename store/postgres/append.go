@@ -170,25 +170,39 @@ func (t *tx) append(a *store.Append, rows []forms.Row, blobs []blob, waiting []b
 	return nil
 }
 
-// free refuses an exclusive run if another run of its session has not ended. It locks the session, because other
-// replicas may begin a run at the same time.
+// free refuses an exclusive run if another run of its session has not ended, or if it does not continue the session at
+// its end. It locks the session, because other replicas may begin a run at the same time.
 func (t *tx) free(lock string, r *tenon.Run) error {
 	if lock == "" {
 		return nil
 	}
 	t.queue("SELECT pg_advisory_xact_lock(hashtextextended($1, 7429))", lock)
-	var other string
-	err := t.row(`SELECT id FROM @runs WHERE session = $1 AND state IN ('working', 'input_required') AND caller = ''
-		LIMIT 1`, []any{r.Session}, &other)
+	var other, head string
+	var headSeq, last int64
+	err := t.row(`SELECT coalesce((SELECT id FROM @runs WHERE session = $1 AND state IN ('working', 'input_required')
+			AND caller = '' LIMIT 1), ''), s.head, s.head_seq FROM @sessions AS s WHERE s.id = $1`,
+		[]any{r.Session}, &other, &head, &headSeq)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case errors.Is(err, pgx.ErrNoRows): // a new session has no runs
 		return nil
 	case err != nil:
 		return err
+	case other != "":
+		return refused{store.ErrBusy(r.Session, other)}
 	}
-	return refuse(tenon.CodeConflict,
-		"session %s is at work on run %s; wait for its end, ask in a fork: tenon run -s %s --fork, or cancel "+
-			"it: tenon runs cancel %s", r.Session, other, r.Session, other)
+	if headSeq == 0 && head != "" {
+		p, err := t.position(head)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			last = int64(p.seq)
+		}
+	}
+	if err := store.Continues(r, head, uint64(headSeq), uint64(last)); err != nil {
+		return refused{err}
+	}
+	return nil
 }
 
 // events adds the rows of events of an append to e.

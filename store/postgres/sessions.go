@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -18,6 +19,16 @@ func (s *Store) PutSession(ctx context.Context, v tenon.Session) error {
 	}
 	s.setTimes(&v)
 	return s.single(ctx, func(t *tx) error {
+		v := v // the write may be made again
+		var seq int64
+		err := t.row("SELECT head, head_seq FROM @sessions WHERE id = $1 AND runs > 0 FOR UPDATE", []any{v.ID}, &v.Head,
+			&seq)
+		switch {
+		case err == nil:
+			v.HeadSeq = uint64(seq)
+		case !errors.Is(err, pgx.ErrNoRows):
+			return err
+		}
 		t.putSession(v)
 		return nil
 	})

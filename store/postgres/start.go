@@ -14,7 +14,8 @@ import (
 // begin_run adds the row of a run and what belongs to it, and returns the primary key. If lease_epoch is not 0, the run
 // must have this lease of the replica me. The lease stays locked until the end of the transaction, so that the run
 // belongs to the era that append_rows compares. An exclusive run locks its session, because other replicas may begin
-// a run at the same time. begin_run fails with notAlone unless all of that is as expected.
+// a run at the same time, and has to continue it at its end (see store.Continues). begin_run fails with notAlone unless
+// all of that is as expected.
 //
 // set_state changes the state of a run.
 const addStarts = `
@@ -40,6 +41,12 @@ BEGIN
 			AND r.caller = '' LIMIT 1;
 		IF FOUND THEN
 			RAISE EXCEPTION 'another run of the session has not ended' USING ERRCODE = 'TN002';
+		END IF;
+		PERFORM 1 FROM @sessions s WHERE s.id = new_session AND s.head <> '' AND (s.head <> new_parent OR
+			new_parent_seq <> coalesce(nullif(s.head_seq, 0), (SELECT max(e.last) FROM @events e
+				JOIN @runs r ON r.n = e.run WHERE r.id = s.head), 0));
+		IF FOUND THEN
+			RAISE EXCEPTION 'another run has continued the session' USING ERRCODE = 'TN002';
 		END IF;
 	END IF;
 	FOREACH d IN ARRAY used LOOP

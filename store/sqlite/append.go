@@ -169,15 +169,8 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 		}
 		stored = mark
 	}
-	if a.Exclusive && r.Session != "" && r.Caller == "" {
-		var other string
-		switch err := w.stmts.busy.scan([]any{r.Session}, &other); {
-		case err == nil:
-			return nil, refuse(tenon.CodeConflict,
-				"session %s is at work on run %s; wait for its end, ask in a fork: tenon run -s %s --fork, or cancel "+
-					"it: tenon runs cancel %s",
-				r.Session, other, r.Session, other)
-		case !errors.Is(err, sql.ErrNoRows):
+	if a.Exclusive {
+		if err := w.free(&r); err != nil {
 			return nil, err
 		}
 	}
@@ -231,6 +224,47 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	}
 	w.remember(r.ID, p)
 	return p, nil
+}
+
+// free refuses a new run if another run of its session has not ended, or if it does not continue the session at its end.
+func (w *writer) free(r *tenon.Run) error {
+	if r.Session == "" || r.Caller != "" {
+		return nil
+	}
+	var other string
+	switch err := w.stmts.busy.scan([]any{r.Session}, &other); {
+	case err == nil:
+		return refused{store.ErrBusy(r.Session, other)}
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	var last uint64
+	head, headSeq, _, err := w.headOf(r.Session)
+	if err != nil {
+		return err
+	}
+	if headSeq == 0 && head != "" {
+		p, err := w.position(head)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			last = p.seq
+		}
+	}
+	if err := store.Continues(r, head, headSeq, last); err != nil {
+		return refused{err}
+	}
+	return nil
+}
+
+// headOf reads the head of a session and the number of its runs. They are zero if there is no such session.
+func (w *writer) headOf(session string) (head string, seq uint64, runs int, err error) {
+	err = w.stmts.head.scan([]any{session}, &head, &seq, &runs)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return head, seq, runs, err
 }
 
 func (w *writer) events(pos *position, rows []forms.Row) error {

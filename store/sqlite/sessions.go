@@ -23,6 +23,14 @@ func (s *Store) PutSession(ctx context.Context, v tenon.Session) error {
 		v.Updated = v.Created
 	}
 	return s.submit(ctx, func(w *writer) error {
+		head, seq, runs, err := w.headOf(v.ID)
+		if err != nil {
+			return err
+		}
+		v := v // the write may be made again
+		if runs > 0 {
+			v.Head, v.HeadSeq = head, seq
+		}
 		return w.putSession(v)
 	})
 }

@@ -18,7 +18,7 @@ type statements struct {
 	isRun, textsEnd        direct
 	rollback               statement
 
-	position, busy            statement
+	position, busy, head      statement
 	updateRun                 statement
 	insertRun                 direct
 	pend, pendText, putTally  direct
@@ -52,6 +52,7 @@ func newStatements(conn *sql.Conn) statements {
 			coalesce((SELECT first ` + lastChapter + `), 0), imported IS NOT NULL FROM runs WHERE id = ?`},
 		{&st.busy, `SELECT id FROM runs WHERE session = ? AND state IN ('working', 'input_required') AND caller = ''
 			LIMIT 1`},
+		{&st.head, "SELECT head, head_seq, runs FROM sessions WHERE id = ?"},
 		{&st.updateRun, "UPDATE runs" + sumsOf("runs").set("state", "?1", "stop", "?2", "waiting", "?3",
 			"updated", "?4", "mac", "?5") + "WHERE n = ?6"},
 		{&st.insertBlob, `INSERT INTO blobs (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING`},
@@ -113,7 +114,7 @@ func (st *statements) close() {
 		d.close()
 	}
 	for _, s := range []*statement{&st.rollback, &st.position, &st.busy, &st.updateRun,
-		&st.insertBlob, &st.isBlob, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal,
+		&st.insertBlob, &st.isBlob, &st.head, &st.headSession, &st.touchSession, &st.putSession, &st.putSignal,
 		&st.settleSignal, &st.reserve, &st.settle, &st.limitBudget, &st.useBudget} {
 		if s.stmt != nil {
 			_ = s.stmt.Close() // no query is running

@@ -3,6 +3,7 @@ package storetest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -21,9 +22,15 @@ func testSessions(t *testing.T, open func() store.Store) {
 		Runs: 1, Created: start, Updated: start})
 	got.Title, got.Updated, got.Principal, got.Parent, got.HeadSeq = "mine", at(50), "anna", "s0", 1
 	must(t, s.PutSession(ctx, got))
+	got.HeadSeq = 0 // the head stays: a run may have begun since the row was read
 	again, err := s.Session(ctx, "s1")
 	must(t, err)
 	equal(t, "replaced", again, got)
+	create(t, s, "r1b", "s1", 1)
+	must(t, s.PutSession(ctx, got)) // of before that run
+	again, err = s.Session(ctx, "s1")
+	must(t, err)
+	equal(t, "the head after a stale row", []any{again.Head, again.Runs}, []any{"r1b", 2})
 
 	must(t, s.PutSession(ctx, tenon.Session{ID: "s2", Created: at(3), Updated: at(3)}))
 	later := row("r2", "s2")
@@ -51,15 +58,59 @@ func testSessions(t *testing.T, open func() store.Store) {
 
 func testExclusive(t *testing.T, open func() store.Store) {
 	s, ctx := open(), t.Context()
-	excl := func(id string) store.Append {
-		return store.Append{Create: row(id, "s"), Exclusive: true, Run: id, Events: events(1, 1)}
+	excl := func(id, parent string, seq uint64) store.Append {
+		r := row(id, "s")
+		r.Parent, r.ParentSeq = parent, seq
+		return store.Append{Create: r, Exclusive: true, Run: id, Events: events(1, 1)}
 	}
-	must(t, s.Append(ctx, excl("r1")))
-	wantCode(t, s.Append(ctx, excl("r2")), tenon.CodeConflict)
+	must(t, s.Append(ctx, excl("r1", "", 0)))
+	wantCode(t, s.Append(ctx, excl("r2", "r1", 1)), tenon.CodeConflict)
 	must(t, s.Append(ctx, store.Append{Run: "r1", State: tenon.RunInputRequired}))
-	wantCode(t, s.Append(ctx, excl("r2")), tenon.CodeConflict)
+	wantCode(t, s.Append(ctx, excl("r2", "r1", 1)), tenon.CodeConflict)
 	must(t, s.Append(ctx, store.Append{Run: "r1", State: tenon.RunFailed, Stop: tenon.StopError}))
-	must(t, s.Append(ctx, excl("r2")))
+	must(t, s.Append(ctx, excl("r2", "r1", 1)))
+}
+
+// testContinued begins runs whose position in the session was read too early. Each would cut off what the session got
+// since.
+func testContinued(t *testing.T, open func() store.Store) {
+	s, ctx := open(), t.Context()
+	begin := func(id, session, parent string, seq uint64) error {
+		r := row(id, session)
+		r.Parent, r.ParentSeq = parent, seq
+		return s.Append(ctx, store.Append{Create: r, Exclusive: true, Run: id, Events: events(1, 2)})
+	}
+	end := func(id string, from int) {
+		t.Helper()
+		must(t, s.Append(ctx, store.Append{Run: id, Events: events(from, 2), State: tenon.RunCompleted}))
+	}
+	stale := func(what string, err error) {
+		t.Helper()
+		if tenon.ErrorCode(err) != tenon.CodeConflict || !errors.Is(err, store.ErrContinued) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	must(t, begin("r1", "s", "", 0))
+	if err := begin("r2", "s", "r1", 2); errors.Is(err, store.ErrContinued) || tenon.ErrorCode(err) != tenon.CodeConflict {
+		t.Errorf("a session at work: %v", err)
+	}
+	end("r1", 3)
+	stale("read before the last events", begin("r2", "s", "r1", 2))
+	stale("read before the first run", begin("r2", "s", "", 0))
+	must(t, begin("r2", "s", "r1", 4))
+	end("r2", 3)
+	stale("read before another run", begin("r3", "s", "r1", 4))
+	must(t, open().Append(ctx, store.Append{Run: "r2", Events: events(5, 1)})) // another process resumes it
+	stale("read before its resumption", begin("r3", "s", "r2", 4))
+	must(t, begin("r3", "s", "r2", 5))
+
+	// The head of a fork is a run of another session, up to an event.
+	must(t, s.PutSession(ctx, tenon.Session{ID: "f", Parent: "s", Head: "r2", HeadSeq: 3, Created: at(1), Updated: at(1)}))
+	stale("behind the place of the fork", begin("r4", "f", "r2", 5))
+	must(t, begin("r4", "f", "r2", 3))
+	child := row("r4/1", "f")
+	child.Caller, child.Parent, child.ParentSeq = "r4", "", 0
+	must(t, s.Append(ctx, store.Append{Create: child, Exclusive: true, Run: child.ID, Events: events(1, 1)}))
 }
 
 func testSessionList(t *testing.T, open func() store.Store) {
@@ -125,7 +176,9 @@ func testCalled(t *testing.T, open func() store.Store) {
 	must(t, err)
 	equal(t, "head and runs", []any{v.Head, v.Runs}, []any{"r1", 1})
 	must(t, s.Append(ctx, store.Append{Run: "r1", State: tenon.RunFailed, Stop: tenon.StopError}))
-	must(t, s.Append(ctx, store.Append{Create: row("r2", "s"), Exclusive: true, Run: "r2", Events: events(1, 1)}))
+	next := row("r2", "s")
+	next.Parent, next.ParentSeq = "r1", 1
+	must(t, s.Append(ctx, store.Append{Create: next, Exclusive: true, Run: "r2", Events: events(1, 1)}))
 	for name, c := range map[string]struct {
 		f    store.RunFilter
 		want string

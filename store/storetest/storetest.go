@@ -43,6 +43,7 @@ func Run(t *testing.T, place Place) {
 		"sessions":        testSessions,
 		"session_list":    testSessionList,
 		"exclusive":       testExclusive,
+		"continued":       testContinued,
 		"called_runs":     testCalled,
 		"import":          testImport,
 		"inbox":           testInbox,
