@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(waiting{m}, map[string]func(){
 		"tenon": func() {
-			beQuick()
+			garbage.Late(os.LookupEnv) // as package quick does in main programs
 			a := newApp(stdio{os.Stdin, os.Stdout, os.Stderr})
 			a.admin.Admin = os.Getenv("SCRIPT_ADMIN") // in tests only: the real program reads no variable
 			if os.Getuid() != 0 {
