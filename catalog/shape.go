@@ -61,6 +61,8 @@ type Source struct {
 	Blocked map[string]string
 	// Fresh maps remote names of tools that are new since the server was pinned to the digests of their definitions.
 	Fresh map[string]string
+
+	gone bool // the server was removed; its tools only keep their names
 }
 
 // Filter is the choice of a server's tools in a more trusted layer. The include, exclude and where of a project can

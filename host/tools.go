@@ -72,6 +72,8 @@ func (h *Host) listed(ctx context.Context, own map[string]executor.Toolset, enou
 	if err != nil {
 		return nil, nil, err
 	}
+	kept, removed := h.keptNames(names, sets)
+	listings, absent = append(listings, kept...), append(absent, removed...)
 	var snapshot *catalog.Snapshot
 	var errs []error
 	if len(own) > 0 {
@@ -279,7 +281,8 @@ func (h toolsHandle) Known(ctx context.Context) (*catalog.Snapshot, error) {
 			listings = append(listings, h.host.listing(name, sources[name], tools, nil, nil))
 		}
 	}
-	snapshot, _ := h.host.merged(listings)
+	kept, removed := h.host.keptNames(slices.Collect(maps.Keys(sets)), sets)
+	snapshot, _ := h.host.merged(append(listings, kept...), removed...)
 	return snapshot, nil
 }
 
