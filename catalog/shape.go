@@ -368,6 +368,7 @@ func (c *shaper) text() string {
 	c.t.Title, c.t.Description = tenon.Visible(c.t.Title), tenon.Visible(c.t.Description)
 	clean, err := visibleSchema(c.t.Input)
 	if err != nil {
+		c.broken = c.src.Named // a mistake of the program, and not one of a server
 		return err.Error()
 	}
 	c.t.Input = clean
@@ -377,6 +378,7 @@ func (c *shaper) text() string {
 func (c *shaper) schema() string {
 	input, wrapped, err := objectSchema(withoutAnchors(c.t.Input))
 	if err != nil {
+		c.broken = c.src.Named
 		return err.Error()
 	}
 	c.t.Input, c.t.Rules.Wrapped = input, wrapped
@@ -403,6 +405,10 @@ func (c *shaper) template() string {
 }
 
 func (c *shaper) naming() string {
+	if c.t.Name == "" {
+		c.broken = true
+		return "its name is empty; it needs one that is not empty"
+	}
 	c.t.Name = c.src.Naming.safe(c.t.Name)
 	return ""
 }

@@ -69,7 +69,8 @@ type ServerContext interface {
 // Tools lists and calls tools.
 type Tools interface {
 	// List returns the tools as models see them. Servers that cannot be reached, and tools that had to be left out, are
-	// problems. Errors: unreachable (a required server).
+	// problems, except a tool of an MCP server whose own definition cannot be used: Get says why it is left out. Errors:
+	// unreachable (a required server).
 	List(ctx context.Context) ([]ToolInfo, []Problem, error)
 	// Get returns all that is known of one tool, by its exposed name or as SERVER.TOOL: what changed it on the way from
 	// the server to the model, or why it is left out. Errors: not_found.

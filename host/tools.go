@@ -72,6 +72,15 @@ func (h *Host) listed(ctx context.Context, own map[string]executor.Toolset, enou
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, name := range names {
+		if set, ok := sets[name].(programSet); ok {
+			for _, o := range set.checked {
+				for _, err := range o.problems() {
+					problems = append(problems, Problem{"", h.placed(err)})
+				}
+			}
+		}
+	}
 	kept, removed := h.keptNames(names, sets)
 	listings, absent = append(listings, kept...), append(absent, removed...)
 	var snapshot *catalog.Snapshot
