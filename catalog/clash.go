@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tenonhq/tenon"
 )
 
 // claim is a tool that cannot have the name that it wants and gets another one.
@@ -77,17 +79,24 @@ func holderOf(group []*item) *item {
 	return holder
 }
 
-// rename renames the members of a clash, which are in order, according to their servers' on_collision. The holder, if
-// not nil, keeps the name and is not among the members.
+// rename renames the members of a clash according to their servers' on_collision. The holder, if not nil, keeps the
+// name and is not among the members. A server that joined later changes nothing about the tools that were there before
+// it: its on_collision: error leaves them their names, and its tools get the last numbers.
 func rename(clash []claim, holder *item) {
-	refuses := func(it *item) bool { return it.src.Naming.OnCollision == CollisionError }
-	refuse := holder != nil && refuses(holder) ||
-		slices.ContainsFunc(clash, func(c claim) bool { return refuses(c.item) })
+	slices.SortStableFunc(clash, func(a, b claim) int { return cmp.Compare(a.item.src.Joined, b.item.src.Joined) })
+	// Tools are left out from the first one on that refuses, with those that joined at the same time.
+	refuser := holder
+	if holder == nil || !holder.refuses() {
+		refuser = nil
+		if i := slices.IndexFunc(clash, func(c claim) bool { return c.item.refuses() }); i >= 0 {
+			refuser = clash[i].item
+		}
+	}
 	counter := 0
 	for i := range clash {
 		c := &clash[i]
 		switch naming := &c.item.src.Naming; {
-		case refuse:
+		case refuser != nil && c.item.src.Joined >= refuser.src.Joined:
 			c.out = "the name '" + c.name + "' is wanted by more than one tool, and on_collision is error"
 		case naming.OnCollision == CollisionSuffix:
 			counter++
@@ -97,6 +106,9 @@ func rename(clash []claim, holder *item) {
 		}
 	}
 }
+
+// refuses reports whether a tool is left out in a clash, with those that joined at the same time or later.
+func (it *item) refuses() bool { return it.src.Naming.OnCollision == CollisionError && !it.src.gone }
 
 // settle appends a hash of the identity to names that still clash or are too long. The hash is the same in all runs and
 // does not depend on the rest of the list. A tool loses the name that it wants if a claim leads to the same name. plain
@@ -220,3 +232,21 @@ func (it *item) hashed(name string, digits int) string {
 	name = cmp.Or(name, "_")
 	return name + suffix
 }
+
+// Kept returns the listing of a server that was removed. It has only what names its tools, so that [Merge] gives their
+// names to no other tool. The caller takes them out with [Snapshot.Without].
+func (s *Listing) Kept() *Listing {
+	kept := &Listing{source: Source{Server: s.source.Server, Naming: s.source.Naming, Joined: s.source.Joined,
+		gone: true}, items: make([]*item, len(s.items))}
+	for i, it := range s.items {
+		kept.items[i] = &item{src: &kept.source, fixed: it.fixed,
+			tool: tenon.Tool{Server: it.tool.Server, Remote: it.tool.Remote, Name: it.tool.Name}}
+	}
+	return kept
+}
+
+// Len returns the number of tools that are not left out by themselves.
+func (s *Listing) Len() int { return len(s.items) }
+
+// Joined returns [Source.Joined].
+func (s *Listing) Joined() int { return s.source.Joined }

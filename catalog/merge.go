@@ -26,7 +26,7 @@ func (s *Snapshot) Merge(listings []*Listing) (*Snapshot, []error) {
 		problems = append(problems, listing.problems...)
 	}
 	for _, c := range n.arrange(s) {
-		if c.out != "" {
+		if c.out != "" && !c.item.src.gone {
 			server, remote := c.item.src.Server, c.item.tool.Remote
 			n.withheld = append(n.withheld, Withheld{server, remote, c.out})
 			problems = append(problems, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: %s",

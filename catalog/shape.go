@@ -61,6 +61,8 @@ type Source struct {
 	Blocked map[string]string
 	// Fresh maps remote names of tools that are new since the server was pinned to the digests of their definitions.
 	Fresh map[string]string
+
+	gone bool // the server was removed; its tools only keep their names
 }
 
 // Filter is the choice of a server's tools in a more trusted layer. The include, exclude and where of a project can
@@ -372,6 +374,7 @@ func (c *shaper) text() string {
 	c.t.Title, c.t.Description = tenon.Visible(c.t.Title), tenon.Visible(c.t.Description)
 	clean, err := visibleSchema(c.t.Input)
 	if err != nil {
+		c.broken = c.src.Named // a mistake of the program, and not one of a server
 		return err.Error()
 	}
 	c.t.Input = clean
@@ -381,7 +384,7 @@ func (c *shaper) text() string {
 func (c *shaper) schema() string {
 	input, wrapped, err := objectSchema(withoutAnchors(c.t.Input))
 	if err != nil {
-		c.unusable = true
+		c.broken, c.unusable = c.src.Named, !c.src.Named // of a program and of a server
 		return err.Error()
 	}
 	c.t.Input, c.t.Rules.Wrapped = input, wrapped
@@ -408,6 +411,10 @@ func (c *shaper) template() string {
 }
 
 func (c *shaper) naming() string {
+	if c.t.Name == "" {
+		c.broken = true
+		return "its name is empty; it needs one that is not empty"
+	}
 	c.t.Name = c.src.Naming.safe(c.t.Name)
 	return ""
 }

@@ -50,10 +50,10 @@ func (c *shaper) transform(i int, t *Transform) string {
 
 // call runs a transform function of a Go program.
 func (c *shaper) call(i int, f func(tenon.Tool) *tenon.Tool) string {
-	t, panicked := guarded(f, *c.t)
-	if panicked != "" {
+	t, failed := guarded(f, *c.t)
+	if failed != "" {
 		c.broken = true
-		return fmt.Sprintf("transform[%d]: the function panicked: %s", i, panicked)
+		return fmt.Sprintf("transform[%d]: the function %s", i, failed)
 	}
 	if t == nil {
 		return fmt.Sprintf("transform[%d]: the function left it out", i)
@@ -70,14 +70,23 @@ func (c *shaper) call(i int, f func(tenon.Tool) *tenon.Tool) string {
 	return ""
 }
 
-// guarded calls a function of a Go program. A panic concerns only this tool.
-func guarded(f func(tenon.Tool) *tenon.Tool, t tenon.Tool) (out *tenon.Tool, panicked string) {
-	defer func() {
-		if p := recover(); p != nil {
-			out, panicked = nil, shorten(tenon.Visible(fmt.Sprint(p)), 200)
-		}
+// guarded calls a function of a Go program in a goroutine of its own. A panic, or a call of [runtime.Goexit], as
+// t.Fatal of a test makes one, concerns only this tool.
+func guarded(f func(tenon.Tool) *tenon.Tool, t tenon.Tool) (out *tenon.Tool, failed string) {
+	failed = "ended its goroutine (runtime.Goexit, which t.Fatal of a test calls)"
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				out, failed = nil, "panicked: "+shorten(tenon.Visible(fmt.Sprint(p)), 200)
+			}
+		}()
+		out = f(t)
+		failed = ""
 	}()
-	return f(t), ""
+	<-done
+	return out, failed
 }
 
 // take removes parameters from the schema that the model sees. of returns the value that a call gets for a parameter,

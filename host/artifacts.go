@@ -49,8 +49,8 @@ func (t artifactTools) Call(ctx context.Context, c tenon.Call) (*tenon.Result, e
 		Artifact, Search string
 		Offset, Length   int
 	}
-	if err := json.Unmarshal(c.Arguments, &args); err != nil {
-		return tenon.ErrorResult("the arguments cannot be read: " + err.Error()), nil
+	if err := readArguments(c.Arguments, &args); err != nil {
+		return tenon.ErrorResult(err.Error()), nil
 	}
 	run, _ := tenon.ParentRun(c.Key) // the key of a call is run and step
 	data, _, err := t.h.artifact(ctx, run, args.Artifact)

@@ -28,16 +28,42 @@ func guard(log *slog.Logger, what string, err *error) {
 	}
 }
 
+// isolated calls code of the program in a goroutine of its own, and waits for it. It reports whether the code returned.
+// Code that calls [runtime.Goexit], as t.Fatal of a test does, ends that goroutine, and not one that carries out runs.
+func isolated(f func()) (returned bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+		returned = true
+	}()
+	<-done
+	return returned
+}
+
+// exited is a part of the errors and log messages about code that called runtime.Goexit.
+const exited = "ended its goroutine (runtime.Goexit, which t.Fatal of a test calls)"
+
+// guardedCall calls a function of the program. A panic or the end of its goroutine is an error.
+func guardedCall(log *slog.Logger, what string, f func() error) (err error) {
+	call := func() (err error) {
+		defer guard(log, what, &err)
+		return f()
+	}
+	if !isolated(func() { err = call() }) {
+		log.Error("a function of the program "+exited, "function", what)
+		err = tenon.Errorf(tenon.CodeInternal, "the program's function %s %s: have it return an error", what, exited)
+	}
+	return err
+}
+
 // wrap calls Config.Wrap. If it panics, the toolset only returns the error.
 func (h *Host) wrap(name string, t tenon.Toolset) (w tenon.Toolset) {
-	var err error
-	defer func() {
-		if err != nil {
-			w = brokenToolset{tenon.Errorf(tenon.CodeInternal, "server '%s' has no tools: %w", name, err)}
-		}
-	}()
-	defer guard(h.log, "Wrap", &err)
-	return h.cfg.Wrap(name, t)
+	err := guardedCall(h.log, "Wrap", func() error { w = h.cfg.Wrap(name, t); return nil })
+	if err != nil {
+		return brokenToolset{tenon.Errorf(tenon.CodeInternal, "server '%s' has no tools: %w", name, err)}
+	}
+	return w
 }
 
 // brokenToolset is a toolset whose wrapper could not be made.
@@ -51,8 +77,8 @@ func (b brokenToolset) Call(context.Context, tenon.Call) (*tenon.Result, error) 
 
 // programOverlay calls Config.Overlay.
 func (h *Host) programOverlay(ctx context.Context, who tenon.Principal, server string) (o servers.Overlay, err error) {
-	defer guard(h.log, "Overlay", &err)
-	return h.cfg.Overlay(ctx, who, server)
+	err = guardedCall(h.log, "Overlay", func() (err error) { o, err = h.cfg.Overlay(ctx, who, server); return err })
+	return o, err
 }
 
 // guardedEnv returns Config.LookupEnv such that a variable whose lookup panics is not set.
@@ -68,8 +94,8 @@ const loadedEnv = "config.Options.LookupEnv"
 
 // decide calls Config.Approve.
 func (h *Host) decide(ctx context.Context, a Approval) (r agent.Ruling, err error) {
-	defer guard(h.log, "Approve", &err)
-	return h.cfg.Approve(ctx, a)
+	err = guardedCall(h.log, "Approve", func() (err error) { r, err = h.cfg.Approve(ctx, a); return err })
+	return r, err
 }
 
 // fetch calls Config.Fetch, or reads a public address if it is nil.
@@ -77,20 +103,19 @@ func (h *Host) fetch(ctx context.Context, address string) (data []byte, err erro
 	if h.cfg.Fetch == nil {
 		return fetchPublic(ctx, address)
 	}
-	defer guard(h.log, "Fetch", &err)
-	return h.cfg.Fetch(ctx, address)
+	err = guardedCall(h.log, "Fetch", func() (err error) { data, err = h.cfg.Fetch(ctx, address); return err })
+	return data, err
 }
 
 // clusterOf calls Config.Cluster.
 func (h *Host) clusterOf(ctx context.Context, c ClusterConfig) (cluster Cluster, err error) {
-	defer guard(h.log, "Cluster", &err)
-	return h.cfg.Cluster(ctx, c)
+	err = guardedCall(h.log, "Cluster", func() (err error) { cluster, err = h.cfg.Cluster(ctx, c); return err })
+	return cluster, err
 }
 
 // tell calls Config.Observe.
 func (h *Host) tell(row tenon.Run, events []tenon.Event) {
-	defer guard(h.log, "Observe", nil)
-	h.cfg.Observe(row, events)
+	_ = guardedCall(h.log, "Observe", func() error { h.cfg.Observe(row, events); return nil }) // which has logged it
 }
 
 // slow returns Config.Slow for servers, or nil if it is not set.
@@ -100,8 +125,7 @@ func (h *Host) slow() func(servers.Starting) {
 	}
 	f, log := h.cfg.Slow, h.log // a server may outlive the host
 	return func(starting servers.Starting) {
-		defer guard(log, "Slow", nil)
-		f(starting)
+		_ = guardedCall(log, "Slow", func() error { f(starting); return nil }) // which has logged it
 	}
 }
 

@@ -114,12 +114,27 @@ func (c cassette) offers(name string, own record.Offers) record.Offers {
 // wrapped returns a toolset with its wrappers: the cassette, then the program's own.
 func (h *Host) wrapped(name string, own tenon.Toolset) executor.Toolset {
 	t := h.cassette.toolset(name, own)
+	set := programSet{}
+	if o, ok := own.(*ownTools); ok {
+		set.checked = append(set.checked, o)
+	}
 	if h.cfg.Wrap != nil {
 		if w := h.wrap(name, t); w != nil {
-			t = newOwnTools(name, w, h.log)
+			o := newOwnTools(name, w, h.log)
+			t, set.checked = o, append(set.checked, o)
 		}
 	}
-	return executor.Plain(t)
+	set.Toolset = executor.Plain(t)
+	if set.checked == nil {
+		return set.Toolset
+	}
+	return set
+}
+
+// programSet is a toolset of the program, or a wrapped one, with the checks of its lists.
+type programSet struct {
+	executor.Toolset
+	checked []*ownTools
 }
 
 // callsDirectly reports whether nothing is between the host and its servers: neither a cassette nor a wrapper of the

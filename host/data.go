@@ -62,9 +62,8 @@ func (h *Host) doQuery(ctx context.Context, s *executor.Step) ([]tenon.Event, er
 		Rows int64
 		Keep bool
 	}
-	if err := json.Unmarshal(c.Arguments, &args); err != nil {
-		return []tenon.Event{h.executor.Failed(s.Step, tenon.Errorf(tenon.CodeInvalid,
-			"the arguments cannot be read: %w", err), false, 0)}, nil
+	if err := readArguments(c.Arguments, &args); err != nil {
+		return []tenon.Event{h.executor.Failed(s.Step, tenon.Errorf(tenon.CodeInvalid, "%w", err), false, 0)}, nil
 	}
 	unlimited := context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeoutCause(ctx, queryTime, fmt.Errorf("it may take %s", queryTime))

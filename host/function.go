@@ -28,8 +28,9 @@ type Function struct {
 
 // NewFunction makes a tool from a function. The schema of the arguments is derived from In, a struct: names from its
 // json tags, descriptions from its jsonschema tags. Fields without omitempty are required. The returned value becomes
-// the result: a string is the text, a *tenon.Result is used unchanged, anything else becomes JSON. An error or a panic
-// becomes a tool error that the model reads. Opening a host with the function reports defects of the types.
+// the result: a string is the text, a *tenon.Result is used unchanged, anything else becomes JSON. An error, a panic or
+// a call of runtime.Goexit becomes a tool error that the model reads. Opening a host with the function reports defects
+// of the types.
 func NewFunction[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Function {
 	t := Function{Name: name, Description: description}
 	if f == nil {
@@ -51,8 +52,8 @@ func NewFunction[In, Out any](name, description string, f func(context.Context, 
 	}
 	t.call = func(ctx context.Context, raw json.RawMessage) (*tenon.Result, error) {
 		var args In
-		if err := json.Unmarshal(raw, &args); err != nil {
-			return tenon.ErrorResult("the arguments cannot be read: " + err.Error()), nil
+		if err := readArguments(raw, &args); err != nil {
+			return tenon.ErrorResult(err.Error()), nil
 		}
 		out, err := f(ctx, args)
 		switch {

@@ -113,11 +113,14 @@ func (h *Host) questionTools(q Question) (map[string]executor.Toolset, error) {
 
 // programSets counts the toolsets of the program, including the toolsets of a question.
 func (h *Host) programSets(own map[string]executor.Toolset) int {
-	return h.programSetsOf(h.sets(), own)
+	h.mu.Lock()
+	all, removed := h.toolsets, h.removed
+	h.mu.Unlock()
+	return h.programSetsOf(all, own, removed)
 }
 
-// programSetsOf is programSets for the toolsets of one moment.
-func (h *Host) programSetsOf(all, own map[string]executor.Toolset) int {
+// programSetsOf is programSets for the toolsets of one moment. A removed server counts, since it keeps its names.
+func (h *Host) programSetsOf(all, own map[string]executor.Toolset, removed map[string]*catalog.Listing) int {
 	n := len(own)
 	if own[catalog.ClientServer] != nil {
 		n-- // a rule cannot name the tools of a client as a toolset of the program
@@ -127,6 +130,11 @@ func (h *Host) programSetsOf(all, own map[string]executor.Toolset) int {
 			continue
 		}
 		if !catalog.IsReserved(name) || h.kinds[name].flows && len(h.cfg.Workflows) > 0 {
+			n++
+		}
+	}
+	for name, kept := range removed {
+		if _, configured := h.config.Servers[name]; !configured && own[name] == nil && all[name] == nil && kept.Len() > 0 {
 			n++
 		}
 	}
@@ -142,6 +150,8 @@ func (h *Host) withQuestion(sets map[string]executor.Toolset, sources map[string
 		joined := math.MaxInt // added last: in a conflict of names, the tools of the host keep theirs
 		if sources[name] != nil {
 			joined = sources[name].Joined
+		} else if kept := h.removedListing(name); kept != nil {
+			joined = kept.Joined() // it comes back for this question
 		}
 		sets[name] = t
 		sources[name] = &catalog.Source{Server: name, Trusted: true, Identity: h.identify(name, "").Server,

@@ -205,7 +205,8 @@ type Host struct {
 	adding    map[string]context.CancelCauseFunc // end the additions of servers, by name
 	adds      sync.WaitGroup                     // additions under way
 	closed    bool                               // nothing is added any more
-	removed   map[string]bool                    // names of servers and toolsets that were removed
+	removed   map[string]*catalog.Listing        // removed servers and toolsets; never changes, is only replaced
+	removals  []string                           // their names, the first removed one first
 	joined    int                                // servers and toolsets that were added so far
 	listings  map[string]shapedListing           // the last tools of each server
 	last      merge

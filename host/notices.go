@@ -57,8 +57,7 @@ func (n *notices) deliver() {
 }
 
 func (n *notices) call(notice servers.Notification) {
-	defer guard(n.log, "Notify", nil)
-	(*n.f.Load())(notice)
+	_ = guardedCall(n.log, "Notify", func() error { (*n.f.Load())(notice); return nil }) // which has logged it
 }
 
 // close ends the delivery and waits for a call under way.

@@ -29,6 +29,7 @@ type ownTools struct {
 
 	mu         sync.Mutex
 	last, once []tenon.Tool // the last list, and that list without repeated names
+	repeated   []string     // remote names that the last list has more than once
 }
 
 func newOwnTools(server string, t tenon.Toolset, log *slog.Logger) *ownTools {
@@ -37,6 +38,14 @@ func newOwnTools(server string, t tenon.Toolset, log *slog.Logger) *ownTools {
 
 // Tools implements [tenon.Toolset]. If several tools have the same name, it returns the first one, as for servers.
 func (o *ownTools) Tools(ctx context.Context) (tools []tenon.Tool, err error) {
+	if !isolated(func() { tools, err = o.list(ctx) }) {
+		o.log.Error("a toolset of the program "+exited, "server", o.server)
+		return nil, tenon.Errorf(tenon.CodeInternal, "toolset '%s' %s when it was asked for its tools", o.server, exited)
+	}
+	return tools, err
+}
+
+func (o *ownTools) list(ctx context.Context) (tools []tenon.Tool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			o.log.Error("a toolset of the program panicked", "server", o.server, "panic", fmt.Sprint(p), "stack",
@@ -51,9 +60,21 @@ func (o *ownTools) Tools(ctx context.Context) (tools []tenon.Tool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !tenon.SameTools(o.last, tools) || len(tools) == 0 {
-		o.last, o.once = tools, o.distinct(withRemotes(tools))
+		o.last, o.repeated = tools, nil
+		o.once = o.distinct(withRemotes(tools))
 	}
 	return o.once, nil
+}
+
+// problems are about the tools that the last list has more than once.
+func (o *ownTools) problems() (list []error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, name := range o.repeated {
+		list = append(list, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: it is the second one "+
+			"of this name; the first one is offered", tenon.Visible(name), o.server))
+	}
+	return list
 }
 
 // withRemotes returns the tools with Remote set. If a program has set only Name, Remote becomes equal to Name.
@@ -76,6 +97,7 @@ func (o *ownTools) distinct(tools []tenon.Tool) []tenon.Tool {
 		if had {
 			o.log.Warn("left out a second tool of the same name", "server", o.server, "tool",
 				strconv.QuoteToASCII(t.Remote))
+			o.repeated = append(o.repeated, t.Remote)
 		}
 		return had
 	}
@@ -87,6 +109,14 @@ func (o *ownTools) distinct(tools []tenon.Tool) []tenon.Tool {
 
 // Call implements [tenon.Toolset].
 func (o *ownTools) Call(ctx context.Context, c tenon.Call) (r *tenon.Result, err error) {
+	if !isolated(func() { r, err = o.call(ctx, c) }) {
+		o.log.Error("a toolset of the program "+exited, "server", o.server, "tool", c.Tool)
+		return tenon.ErrorResult("the tool failed"), nil
+	}
+	return r, err
+}
+
+func (o *ownTools) call(ctx context.Context, c tenon.Call) (r *tenon.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			o.log.Error("a toolset of the program panicked", "server", o.server, "tool", c.Tool, "panic",
@@ -132,7 +162,18 @@ func (o ownModel) Name() (name string) {
 // Generate implements [tenon.Model].
 func (o ownModel) Generate(ctx context.Context, req *tenon.Request) iter.Seq2[tenon.Delta, error] {
 	return func(yield func(tenon.Delta, error) bool) {
-		if err := o.pass(ctx, req, yield); err != nil {
+		var err error
+		ended := false // what the model does after the end is ignored
+		until := func(d tenon.Delta, err error) bool {
+			more := yield(d, err)
+			ended = !more || d.Response != nil
+			return more
+		}
+		if !isolated(func() { err = o.pass(ctx, req, until) }) && !ended {
+			o.log.Error("a model of the program "+exited, "model", o.key)
+			err = tenon.Errorf(tenon.CodeInternal, "model %s %s", o.key, exited)
+		}
+		if err != nil {
 			yield(tenon.Delta{}, err)
 		}
 	}

@@ -33,6 +33,10 @@ func (h serversHandle) Add(ctx context.Context, name string, entry servers.Confi
 	if err := checkName(name); err != nil {
 		return err
 	}
+	if !entry.IsEnabled() {
+		return tenon.Errorf(tenon.CodeConfig, "servers.%s.enabled: the entry is disabled, so the server is not started "+
+			"and not added; leave the field nil, or add the server when it is wanted", name)
+	}
 	if err := h.host.checkFree(name); err != nil {
 		return err
 	}
@@ -180,7 +184,9 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 		return err
 	}
 	// With one more server, a condition may not say any more which tools it is about.
-	rules, more := h.ruleset().Layers, h.programSetsOf(h.toolsets, nil)+1
+	removed := maps.Clone(h.removed)
+	delete(removed, name)
+	rules, more := h.ruleset().Layers, h.programSetsOf(h.toolsets, nil, removed)+1
 	differ := h.config.NamesDiffer(more)
 	if entry != nil {
 		var err error
@@ -196,9 +202,12 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 	if entry != nil {
 		h.setRules(rules) // the rules must hold before one of its tools can be called
 	}
-	delete(h.removed, name)
 	h.joined++
 	src.Entries, src.Joined = h.entriesOf(name), h.joined
+	if kept := h.removed[name]; kept != nil { // it comes back, and gets its names back
+		src.Joined = kept.Joined()
+	}
+	h.dropRemoved(name)
 	h.toolsets, h.sources = maps.Clone(h.toolsets), maps.Clone(h.sources)
 	h.toolsets[name], h.sources[name] = t, &src
 	if s != nil {
@@ -212,14 +221,79 @@ func (h *Host) add(name string, t executor.Toolset, src catalog.Source, s *serve
 	return nil
 }
 
-// maxRemoved bounds the names of removed servers that a host remembers.
-const maxRemoved = 4096
+// A removed server keeps the names of its tools, as one that is down does: a model or a rule that knows a name must not
+// reach the tool of another server under it. These bounds say how many removed servers, and how many of their tools, a
+// host remembers; the servers that were removed first are forgotten first.
+const (
+	maxRemoved      = 4096
+	maxRemovedTools = 20_000
+)
 
 // wasRemoved reports whether a server or toolset was removed from the open host.
-func (h *Host) wasRemoved(name string) bool {
+func (h *Host) wasRemoved(name string) bool { return h.removedListing(name) != nil }
+
+func (h *Host) removedListing(name string) *catalog.Listing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.removed[name]
+}
+
+// keepRemoved remembers a removed server with the names of its tools. The caller holds the lock.
+func (h *Host) keepRemoved(name string) {
+	listing := h.listings[name].listing
+	if listing == nil { // its tools were never offered
+		listing = catalog.Shape(catalog.Source{Server: name, Joined: h.sources[name].Joined})
+	}
+	h.removed = maps.Clone(h.removed)
+	if h.removed == nil {
+		h.removed = map[string]*catalog.Listing{}
+	}
+	h.removed[name], h.removals = listing.Kept(), append(h.removals, name)
+	tools := 0
+	for _, kept := range h.removed {
+		tools += kept.Len()
+	}
+	for len(h.removals) > 1 && (len(h.removals) > maxRemoved || tools > maxRemovedTools) {
+		tools -= h.removed[h.removals[0]].Len()
+		h.dropRemoved(h.removals[0])
+	}
+}
+
+// dropRemoved forgets a removed server. The caller holds the lock.
+func (h *Host) dropRemoved(name string) {
+	if h.removed[name] == nil {
+		return
+	}
+	h.removed = maps.Clone(h.removed)
+	delete(h.removed, name)
+	h.removals = slices.DeleteFunc(h.removals, func(n string) bool { return n == name })
+}
+
+// keptNames returns the removed servers, and the listings with the names of their tools, where names has all servers of
+// which sets are the toolsets. Tools of some servers only have names of their own.
+func (h *Host) keptNames(names []string, sets map[string]executor.Toolset) (listings []*catalog.Listing,
+	removed []string) {
+	h.mu.Lock()
+	all := h.removed
+	h.mu.Unlock()
+	if len(all) == 0 {
+		return nil, nil
+	}
+	asked := make(map[string]bool, len(names))
+	for _, name := range names {
+		asked[name] = true
+	}
+	for name := range sets {
+		if !asked[name] && !catalog.IsReserved(name) && !slices.Contains(h.cfg.Hidden, name) {
+			return nil, nil
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if sets[name] == nil && all[name].Len() > 0 {
+			listings, removed = append(listings, all[name]), append(removed, name)
+		}
+	}
+	return listings, removed
 }
 
 func (h serversHandle) Remove(_ context.Context, name string) error {
@@ -232,14 +306,11 @@ func (h serversHandle) Remove(_ context.Context, name string) error {
 	h.host.toolsets, h.host.sources = maps.Clone(h.host.toolsets), maps.Clone(h.host.sources)
 	h.host.servers = maps.Clone(h.host.servers)
 	s := h.host.servers[name]
+	h.host.keepRemoved(name)
 	delete(h.host.toolsets, name)
 	delete(h.host.sources, name)
 	delete(h.host.servers, name)
 	delete(h.host.listings, name)
-	if h.host.removed == nil || len(h.host.removed) >= maxRemoved {
-		h.host.removed = map[string]bool{}
-	}
-	h.host.removed[name] = true
 	h.host.entries = maps.Clone(h.host.entries)
 	delete(h.host.entries, name)
 	var err error

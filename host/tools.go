@@ -73,6 +73,17 @@ func (h *Host) listed(ctx context.Context, own map[string]executor.Toolset, enou
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, name := range names {
+		if set, ok := sets[name].(programSet); ok {
+			for _, o := range set.checked {
+				for _, err := range o.problems() {
+					problems = append(problems, Problem{"", h.placed(err)})
+				}
+			}
+		}
+	}
+	kept, removed := h.keptNames(names, sets)
+	listings, absent = append(listings, kept...), append(absent, removed...)
 	var snapshot *catalog.Snapshot
 	var errs []error
 	if len(own) > 0 {
@@ -278,7 +289,8 @@ func (h toolsHandle) Known(ctx context.Context) (*catalog.Snapshot, error) {
 			listings = append(listings, h.host.listing(name, sources[name], tools, nil, nil))
 		}
 	}
-	snapshot, _ := h.host.merged(listings)
+	kept, removed := h.host.keptNames(slices.Collect(maps.Keys(sets)), sets)
+	snapshot, _ := h.host.merged(append(listings, kept...), removed...)
 	return snapshot, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -54,6 +55,38 @@ func (c *call) unrepeated(run string, err error) error {
 		return err
 	}
 	return final{err, run}
+}
+
+// unanswered is an error of a call that waits, with what it waits for.
+type unanswered struct {
+	err  error
+	list []host.Approval
+}
+
+func (u unanswered) Error() string { return u.err.Error() }
+func (u unanswered) Unwrap() error { return u.err }
+
+// uncalled is unrepeated for a tool call. If the call waits for a person, the error has the approvals with the ids that
+// decide them. The users of commands have the error with their commands.
+func (c *call) uncalled(run string, err error) error {
+	if tenon.ErrorCode(err) != tenon.CodeWaiting {
+		return c.unrepeated(run, err)
+	}
+	all, listing := c.h.Approvals().List(c.ctx(), run)
+	all = slices.DeleteFunc(all, func(a host.Approval) bool { return !c.mine(a.Principal) })
+	if listing != nil || len(all) == 0 { // decided in the meantime
+		return c.unrepeated(run, err)
+	}
+	if !c.cfg.CommandLine && c.req.Header.Get(headerClient) != commandLine {
+		ids := make([]string, len(all))
+		for i, a := range all {
+			ids[i] = a.ID
+		}
+		err = tenon.Errorf(tenon.CodeWaiting, "the call waits for a decision, or for what a server asks; answer with "+
+			"POST /api/v1/approvals/{id}/decide, the slash of the id as %%2F, id %s; the call then continues: "+
+			"GET /api/v1/runs/%s", strings.Join(ids, ", "), run)
+	}
+	return unanswered{c.unrepeated(run, err), all}
 }
 
 // mayRepeat reports whether a repeated request cannot repeat effects. This is so only if the run has ended by itself
@@ -165,4 +198,7 @@ func (c *call) failFinal(p Problem) {
 	}
 }
 
-var _ error = final{}
+var (
+	_ error = final{}
+	_ error = unanswered{}
+)

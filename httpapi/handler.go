@@ -378,12 +378,15 @@ func openAIError(p Problem) any {
 
 // chatError converts a problem to an error of ResearchAI's API.
 func chatError(p Problem) any {
-	e := map[string]string{"error": p.Detail}
+	e := map[string]any{"error": p.Detail}
 	if run := cmp.Or(p.Run, p.chat.run); run != "" {
 		e["run"] = run
 	}
 	if p.chat.session != "" {
 		e["sessionId"] = p.chat.session
+	}
+	if p.Approvals != nil {
+		e["approvals"] = p.Approvals
 	}
 	return e
 }

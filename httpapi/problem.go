@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/host"
 )
 
 // statuses maps error codes to HTTP statuses (RFC 9110). An error of a server or a model is 502, because tenon is a
@@ -52,6 +53,9 @@ type Problem struct {
 	Data   json.RawMessage `json:"data,omitempty"`
 	// Run is the run of the request if the run may have taken effect. The request must then not be repeated.
 	Run string `json:"run,omitempty"`
+	// Approvals are what a tool call waits for, in the form of GET /api/v1/approvals. When they are decided, the run
+	// continues.
+	Approvals []host.Approval `json:"approvals,omitempty"`
 
 	chat ofChat // run and session of a chat; only for errors of ResearchAI's API
 }
@@ -85,6 +89,10 @@ func problem(err error) (p Problem, known bool) {
 		if code != tenon.CodeAuth { // a refused sign-in has no effect, and clients do not repeat a 403
 			p.Status = http.StatusFailedDependency
 		}
+	}
+	var waits unanswered
+	if errors.As(err, &waits) {
+		p.Approvals = waits.list
 	}
 	var e *tenon.Error
 	if known = errors.As(err, &e); known {

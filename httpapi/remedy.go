@@ -27,7 +27,7 @@ var remedies = sync.OnceValue(func() []remedyRow {
 	return []remedyRow{
 		row(`, or --max-turns`, ` of the agent, or max_turns of POST /api/v1/runs`),
 		row(`answer with tenon approvals allow (\S+), then tenon runs resume \S+`,
-			`answer with POST /api/v1/approvals/{id}/decide, id $1`),
+			`answer what GET /api/v1/approvals?run=$1 lists with POST /api/v1/approvals/{id}/decide`),
 		row(`ask in its session: tenon run -s (\S+)`, `ask in its session: POST /api/v1/runs with session $1`),
 		row(`ask in a fork: tenon run -s \S+ --fork`, `ask in a fork: POST /api/v1/runs with fork`),
 		row(`tenon runs cancel (\S+)`, `POST /api/v1/runs/$1/cancel`),

@@ -157,7 +157,7 @@ func (c *call) callTool() error {
 	}
 	result, err := host.FollowCall(c.ctx(), c.h.Runs(), run.ID, 0, func(tenon.Event) {})
 	if err != nil {
-		return c.unrepeated(run.ID, err)
+		return c.uncalled(run.ID, err)
 	}
 	if run, err = c.runOf(run.ID); err != nil {
 		return c.unrepeated(run.ID, err)

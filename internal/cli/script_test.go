@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/tenonhq/tenon/internal/garbage"
 	"github.com/tenonhq/tenon/internal/longtest"
 )
 

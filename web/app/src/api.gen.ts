@@ -12,6 +12,8 @@ export type Problem = {
   data?: unknown;
   /** the run of the request, if it may have taken effect: the status is 424, and the request must not be repeated */
   run?: string;
+  /** what a tool call waits for; when it is decided, the run continues */
+  approvals?: Approval[];
 };
 
 export type Health = {
@@ -707,6 +709,8 @@ export type Error = {
   run?: string;
   /** /chat: the session, if it exists */
   sessionId?: string;
+  /** what a tool call waits for; when it is decided, the run continues */
+  approvals?: Approval[];
 };
 
 export type ChatRequest = {
@@ -901,7 +905,7 @@ export type RegistrySetup = {
 };
 
 export type ServerEntryRequest = {
-  /** as an object of mcpServers in .mcp.json */
+  /** as an object of mcpServers in .mcp.json, which has not all keys of servers in tenon.yaml */
   entry: Record<string, unknown>;
   /** the server's name in a registry */
   registry_name?: string;
