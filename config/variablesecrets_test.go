@@ -18,7 +18,7 @@ func TestVariableSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := Options{Dir: dir, LookupEnv: env("API_KEY", "by-its-name", "PLAIN", "by-its-key", "FLAG", "by-its-flag",
-		"ODD", "ghp_0123456789abcdef0123", "CITY", "Amsterdam", "PWD", "/somewhere/else", "SHORT_KEY", "1234567",
+		"ODD", "ghp_0123456789abcdef0123", "CITY", "Amsterdam", "PWD", "/somewhere/else", "SHORT_KEY", "12345",
 		"CLOUD_CREDENTIALS", file, "NESTED", "in-the-settings", "HDR", "in-a-header", "MODEL_KEY", "of-a-model")}
 	c, err := Parse("tenon.yaml", []byte(`
 servers:
