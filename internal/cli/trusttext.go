@@ -33,7 +33,8 @@ const (
 
 // secretLine matches a setting whose name says that its value is a secret.
 var secretLine = lazyregexp.New(
-	`(?i)((?:key|token|secret|passw(?:or)?d|passphrase|passcode|pwd|cookie|[_-]pass|jwt|[_-]sk)[0-9]*["']?\s*[:=]\s*)([^\s,}\]]+)`)
+	`(?i)((?:key|token|secret|passw(?:or)?d|passphrase|passcode|pwd|cookie|` +
+		`[_-]pass|jwt|[_-]sk)[0-9]*["']?\s*[:=]\s*)([^\s,}\]]+)`)
 
 // keptTexts returns the texts of a project's small files by name, as the configuration read them. The configuration
 // file comes first.
