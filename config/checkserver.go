@@ -77,6 +77,7 @@ func (k *checker) server(p, name string, s servers.Config) {
 	k.callers(p, transport, s)
 	k.inert(p, transport, s)
 	k.guarded(p, s)
+	k.literalArgs(p + ".args")
 	for _, v := range k.order[p+".env"] {
 		if strings.ContainsAny(v, "=\x00") || v == "" {
 			k.bad(p+".env."+v, "", "not the name of a variable")

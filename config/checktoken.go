@@ -5,17 +5,38 @@ import (
 
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/model"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // This file reports literal tokens in a configuration, as policy.literal_secrets says.
 
-// literal warns of a value that looks like a token and is written in the file.
+// literal warns of a value that is a secret by its name or its form, or contains one, and is written in the file.
 func (k *checker) literal(p, expanded string) {
 	n := k.nodes[p]
-	if n == nil || k.typed || n.Val != expanded || !LooksLikeToken(n.Val) {
+	if n == nil || k.typed || n.Val != expanded || len(literalParts(n.Val, literalNames(p)...)) == 0 {
 		return
 	}
 	k.writtenToken(p, n)
+}
+
+// literalArgs warns of arguments of a command that are or contain secrets.
+func (k *checker) literalArgs(p string) {
+	n := k.nodes[p]
+	if n == nil || k.typed || n.Kind != tree.List {
+		return
+	}
+	args := make([]string, len(n.Vals))
+	for i, v := range n.Vals {
+		args[i] = v.Val
+	}
+	masked := servers.MaskArgs(args)
+	for i, v := range n.Vals {
+		if v.Kind == tree.Scalar && masked[i] != v.Val && !isKeyFile(v.Val) {
+			at := tree.Index(p, i)
+			k.nodes[at] = v
+			k.writtenToken(at, v)
+		}
+	}
 }
 
 // writtenToken reports a token that is written into the file.

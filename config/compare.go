@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon/config/tree"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // Difference is one change between two versions of a configuration.
@@ -117,7 +118,8 @@ func (c *comparer) settle(p place, before, after *tree.Node, effect Direction) *
 }
 
 func (c *comparer) add(p place, before, after *tree.Node, effect Direction) {
-	c.out = append(c.out, Difference{Path: p.path, Layer: c.layer, Before: oneLined(before), After: oneLined(after),
+	c.out = append(c.out, Difference{Path: p.path, Layer: c.layer,
+		Before: oneLined(p.path, before), After: oneLined(p.path, after),
 		Effect: effect,
 		Starts: effect == Loosens && starts(p.pattern, after)})
 }
@@ -345,7 +347,8 @@ func (c *comparer) entry(t reflect.Type, p place, before, after *tree.Node) *tre
 	if after == nil && c.isAbove(p.path) { // then the other layer's entry applies
 		effect, starting = Loosens, true
 	}
-	c.out = append(c.out, Difference{Path: p.path, Layer: c.layer, Before: oneLined(before), After: oneLined(after),
+	c.out = append(c.out, Difference{Path: p.path, Layer: c.layer,
+		Before: oneLined(p.path, before), After: oneLined(p.path, after),
 		Effect: effect, Starts: effect == Loosens && starting})
 	switch {
 	case effect == Loosens:
@@ -435,17 +438,20 @@ func starts(pattern string, after *tree.Node) bool {
 	return isOneOf(opens, pattern) && after != nil
 }
 
-// oneLined returns a value on one line, uncut and with tokens masked. It returns "" for nil.
-func oneLined(n *tree.Node) string {
+// oneLined returns the value at a path on one line, uncut and with secrets masked. It returns "" for nil.
+func oneLined(path string, n *tree.Node) string {
 	if n == nil {
 		return ""
 	}
 	var b strings.Builder
-	writeOneLined(&b, n)
+	writeOneLined(&b, path, n)
 	return b.String()
 }
 
-func writeOneLined(b *strings.Builder, n *tree.Node) {
+func writeOneLined(b *strings.Builder, path string, n *tree.Node) {
+	if n.Kind == tree.List && isArgs(path) {
+		n = maskedList(n)
+	}
 	switch n.Kind {
 	case tree.List, tree.Map:
 		open, end := "[", "]"
@@ -459,15 +465,39 @@ func writeOneLined(b *strings.Builder, n *tree.Node) {
 			}
 			if n.Kind == tree.Map {
 				b.WriteString(scalar(n.Keys[i].Val) + ": ")
+				writeOneLined(b, tree.Join(path, n.Keys[i].Val), v)
+				continue
 			}
-			writeOneLined(b, v)
+			writeOneLined(b, tree.Index(path, i), v)
 		}
 		b.WriteString(end)
 	case tree.Scalar:
-		if n.Tag == "!!str" || LooksLikeToken(n.Val) {
-			b.WriteString(hidden(n.Val))
+		masked := maskLiteral(n.Val, literalNames(path)...)
+		if n.Tag == "!!str" || masked != n.Val {
+			b.WriteString(scalar(masked))
 			return
 		}
 		b.WriteString(n.Val)
 	}
+}
+
+// isArgs reports whether the list at a path is a command line.
+func isArgs(path string) bool {
+	return strings.HasSuffix(path, ".args") || strings.HasSuffix(path, ".command")
+}
+
+// maskedList returns the list of a command line with its secrets masked.
+func maskedList(n *tree.Node) *tree.Node {
+	args := make([]string, len(n.Vals))
+	for i, v := range n.Vals {
+		args[i] = v.Val
+	}
+	out := *n
+	out.Vals = slices.Clone(n.Vals)
+	for i, arg := range servers.MaskArgs(args) {
+		if v := n.Vals[i]; v.Kind == tree.Scalar && arg != v.Val {
+			out.Vals[i] = tree.TextAt(v, arg)
+		}
+	}
+	return &out
 }

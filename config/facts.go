@@ -56,7 +56,8 @@ func (c *comparer) firstModel(p place, before, after *tree.Node) {
 	}
 	b, a := kept(before, after), kept(after, before)
 	if len(b.Vals) > 0 && b.Vals[0].Val != a.Vals[0].Val {
-		c.out = append(c.out, Difference{Path: p.path, Layer: c.layer, Before: oneLined(b), After: oneLined(a),
+		c.out = append(c.out, Difference{Path: p.path, Layer: c.layer,
+			Before: oneLined(p.path, b), After: oneLined(p.path, a),
 			Effect: Loosens, Starts: true})
 	}
 }

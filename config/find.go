@@ -70,9 +70,12 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// agentName is the name of the file of a HoloDeck agent.
+const agentName = "agent.yaml"
+
 var (
 	ownNames     = []string{"tenon.yaml", "tenon.yml"}
-	foreignNames = []string{"agent.yaml", ".mcp.json", "mcp.json", ".vscode/mcp.json"}
+	foreignNames = []string{".mcp.json", "mcp.json", ".vscode/mcp.json"}
 )
 
 // choose returns the file to read: a path, "-" for stdin, or "" if there is none. found says that tenon found the
@@ -93,16 +96,31 @@ func (o Options) choose() (path string, found bool) {
 				return p, true
 			}
 		}
+		// An agent is a configuration of its own, so the nearest file counts. The other formats are files of editors,
+		// which often are next to a tenon.yaml or below it.
+		// agent.yaml may also belong to another program.
+		if p := filepath.Join(dir, agentName); dir == o.Dir && isFile(p) && isForeign(p) {
+			return p, true
+		}
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == o.Home || dir == filepath.Dir(dir) {
 			break
 		}
 	}
 	for _, name := range foreignNames {
-		if p := filepath.Join(o.Dir, filepath.FromSlash(name)); isFile(p) && (name != "agent.yaml" || isForeign(p)) {
-			return p, true // agent.yaml may also belong to another program
+		if p := filepath.Join(o.Dir, filepath.FromSlash(name)); isFile(p) {
+			return p, true
 		}
 	}
 	return "", false
+}
+
+// strangeAgent describes an agent.yaml in the working folder that was not recognised as an agent, or returns "".
+func (o Options) strangeAgent() string {
+	if o.NoProject || !isFile(filepath.Join(o.Dir, agentName)) {
+		return ""
+	}
+	return "; " + agentName + " is there, but is no agent that tenon reads: it needs the keys 'model' (a map) and " +
+		"'instructions'"
 }
 
 // FileToWrite returns the path of the file that [PlanEdit] would change. If there is none, or only another program's

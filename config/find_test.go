@@ -19,6 +19,7 @@ import (
 func TestFind(t *testing.T) {
 	named := func(n string) string { return "name: " + n }
 	claude := `{"mcpServers": {"a": {"command": "x"}}}`
+	agent := "name: a\nmodel: {provider: openai, name: x}\ninstructions: {inline: i}\ntools: []\n"
 	tests := []struct {
 		name  string
 		files map[string]string
@@ -35,6 +36,9 @@ func TestFind(t *testing.T) {
 		{"not above home", map[string]string{"tenon.yaml": named("a"), "p/q/x": ""}, Options{Dir: "p/q", Home: "p"}, nil, "", false},
 		{"home itself", map[string]string{"p/tenon.yaml": named("a"), "p/q/x": ""}, Options{Dir: "p/q", Home: "p"}, nil, "../tenon.yaml", true},
 		{"parent before .mcp.json", map[string]string{"p/tenon.yaml": named("a"), "p/q/.mcp.json": claude}, Options{Dir: "p/q"}, nil, "../tenon.yaml", true},
+		{"agent.yaml before a parent", map[string]string{"p/tenon.yaml": named("a"), "p/q/agent.yaml": agent}, Options{Dir: "p/q"}, nil, "agent.yaml", true},
+		{"tenon.yaml before agent.yaml", map[string]string{"p/tenon.yaml": named("a"), "p/agent.yaml": agent}, Options{Dir: "p"}, nil, "tenon.yaml", true},
+		{"agent.yaml of another program", map[string]string{"p/tenon.yaml": named("a"), "p/q/agent.yaml": "kind: other"}, Options{Dir: "p/q"}, nil, "../tenon.yaml", true},
 		{".mcp.json before mcp.json", map[string]string{"p/.git/x": "", "p/.mcp.json": claude, "p/mcp.json": claude}, Options{Dir: "p"}, nil, ".mcp.json", true},
 		{"mcp.json", map[string]string{"p/.git/x": "", "p/mcp.json": claude}, Options{Dir: "p"}, nil, "mcp.json", true},
 		{"mcp.json of a parent does not count", map[string]string{"p/mcp.json": claude, "p/q/.git/x": ""}, Options{Dir: "p/q"}, nil, "", false},
@@ -63,6 +67,13 @@ func TestFind(t *testing.T) {
 			}
 		})
 	}
+	t.Run("an agent.yaml that is no agent", func(t *testing.T) {
+		dir := write(t, map[string]string{"p/agent.yaml": "name: x\nmodle: {provider: openai, name: y}\ninstructions: {inline: i}\n", "p/.git/x": ""})
+		_, err := Load(context.Background(), Options{Dir: filepath.Join(dir, "p"), Home: dir, LookupEnv: env()})
+		if err == nil || !strings.Contains(err.Error(), "agent.yaml is there, but is no agent") {
+			t.Error(err)
+		}
+	})
 	t.Run("named and missing", func(t *testing.T) {
 		_, err := Load(context.Background(), Options{File: "none.yaml", Dir: t.TempDir(), Home: t.TempDir(), LookupEnv: env()})
 		if tenon.ErrorCode(err) != tenon.CodeConfig || !strings.Contains(err.Error(), "no file none.yaml") {

@@ -66,7 +66,11 @@ func (o Options) protectedBy(top *tree.Source) protect.Config {
 		for _, name := range ownNames {
 			p.Files = append(p.Files, filepath.Join(dir, name))
 		}
-		if top.Path == "" || !slices.Contains(ownNames, filepath.Base(top.Path)) {
+		own := top.Path != "" && slices.Contains(ownNames, filepath.Base(top.Path))
+		if !own || filepath.Dir(top.Path) != dir { // it comes before the tenon.yaml of a folder above
+			p.Files = append(p.Files, filepath.Join(dir, agentName))
+		}
+		if !own {
 			for _, name := range foreignNames {
 				p.Files = append(p.Files, filepath.Join(dir, filepath.FromSlash(name)))
 			}

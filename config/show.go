@@ -90,7 +90,7 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 		}
 		w.put(p, short(v.Interface().(time.Duration)))
 	case t == rawType:
-		w.put(p, hideTokens(w.written(p, n, v.Bytes())))
+		w.put(p, maskJSON(hideTokens(w.written(p, n, v.Bytes()))))
 	case t.Kind() == reflect.Slice && (t.Elem().Kind() == reflect.Struct || t.Elem() == rawType):
 		for i := range v.Len() {
 			w.walk(p.at(i), v.Index(i), field{})
@@ -98,7 +98,7 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 	case t.Kind() == reflect.Slice:
 		w.put(p, w.list(n, v))
 	case t.Kind() == reflect.String && n != nil && n.Kind == tree.Scalar:
-		w.put(p, hidden(n.Val))
+		w.put(p, hidden(n.Val, literalNames(p.path)...))
 	case t.Kind() == reflect.String:
 		w.put(p, scalar(v.String()))
 	default:
@@ -141,16 +141,7 @@ func (w *shower) mapping(p place, v reflect.Value) {
 		}
 	}
 	slices.Sort(added)
-	last := p.path[strings.LastIndexByte(p.path, '.')+1:]
 	for _, k := range append(keys, added...) {
-		text := v.MapIndex(reflect.ValueOf(k))
-		if holdsLiterals(last) && text.Kind() == reflect.String && servers.NamesSecret(k) {
-			n := w.c.nodes[p.named(k).path]
-			if text.Len() > 0 && (n == nil || !strings.Contains(n.Val, "${")) {
-				w.put(p.named(k), "***")
-				continue
-			}
-		}
 		w.walk(p.named(k), v.MapIndex(reflect.ValueOf(k)), field{})
 	}
 }
@@ -189,13 +180,8 @@ func hideTokens(s string) string {
 	return servers.MaskAddresses(s)
 }
 
-// hidden returns a text of the file as YAML, without credentials of URLs, or "***" if it looks like a token.
-func hidden(s string) string {
-	if LooksLikeToken(s) {
-		s = "***"
-	}
-	return scalar(servers.MaskAddresses(s))
-}
+// hidden returns a text of the file as YAML with its secret parts masked.
+func hidden(s string, names ...string) string { return scalar(maskLiteral(s, names...)) }
 
 // short formats a duration without zeros at its end: 5m, not 5m0s.
 func short(d time.Duration) string {

@@ -3,35 +3,33 @@ package config
 import (
 	"cmp"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config/tree"
-	"github.com/tenonhq/tenon/servers"
 )
 
 // Many files of other programs, and many of tenon's, write a key as ${API_KEY} and not as ${secret:NAME}. Such a value
 // is masked like a secret. Other variables are not: an output in which ${HOME} or ${CITY} is masked is useless.
 
-// minVariable is the minimum length of a variable's value that is masked. A secret of an entry in secrets may be
-// shorter, because a person said there that it is one.
-const minVariable = 8
-
-// holdsLiterals reports whether the values under a key are texts for a server or a provider, in which a file may have a
-// key itself.
-func holdsLiterals(key string) bool { return key == "headers" || key == "env" }
+// minVariable is the minimum length of a value that is masked in outputs, which is also the minimum of
+// [tenon.Redactor]: shorter values occur in ordinary words.
+const minVariable = 6
 
 // VariableSecrets returns the values of variables that are secrets by the name of the variable, by the key under which
-// the file has it, or by their form; and values of env_file of the servers, and values that the file itself has in
-// headers and env, that are secrets by name or form. The path of an existing file is no secret. The values are sorted.
+// the file has it, or by their form; values of env_file of the servers; and literals of the file. One function judges
+// all of them: [servers.SecretParts]. The path of an existing file is no secret. The values are sorted.
 func (c *Config) VariableSecrets() []tenon.Secret {
 	found := map[string]bool{}
+	keep := func(part string) {
+		if len(part) >= minVariable {
+			found[part] = true
+		}
+	}
 	add := func(value string, names ...string) {
-		secret := servers.LooksLikeToken(value) || slices.ContainsFunc(names, servers.NamesSecret)
-		if secret && len(value) >= minVariable && !(filepath.IsAbs(value) && isFile(value)) {
-			found[value] = true
+		for _, part := range literalParts(value, names...) {
+			keep(part)
 		}
 	}
 	var walk func(n *tree.Node, key string)
@@ -40,12 +38,6 @@ func (c *Config) VariableSecrets() []tenon.Secret {
 			below := key
 			if n.Kind == tree.Map {
 				below = n.Keys[i].Val
-				if holdsLiterals(key) && v.Kind == tree.Scalar && !strings.Contains(v.Val, "${") {
-					add(v.Val, below)
-					if _, token, ok := strings.Cut(v.Val, " "); ok { // after Bearer
-						add(token, below)
-					}
-				}
 			}
 			walk(v, below)
 		}
@@ -62,6 +54,7 @@ func (c *Config) VariableSecrets() []tenon.Secret {
 	}
 	if c.tree != nil {
 		walk(c.tree, "")
+		writtenSecrets(c.tree, "", false, keep)
 	}
 	for _, file := range c.envs {
 		for name, value := range file {

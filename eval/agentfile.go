@@ -111,8 +111,22 @@ func (t *testCase) toCase(doc *config.Document, at string) Case {
 		}
 	}
 	c.Expect.used = t.tools(doc, at+".expected_tools")
+	for _, k := range []struct {
+		name  string
+		given bool
+	}{
+		{"ground_truth", t.GroundTruth != ""}, {"evaluations", given(t.Evaluations)},
+		{"retrieval_context", given(t.Context)},
+	} {
+		if k.given {
+			c.unused = append(c.unused, k.name)
+		}
+	}
 	return c
 }
+
+// given reports whether a key has a value.
+func given(raw json.RawMessage) bool { return raw != nil && string(raw) != "null" }
 
 // tools reads expected_tools.
 func (t *testCase) tools(doc *config.Document, at string) []usedTool {
@@ -175,8 +189,9 @@ func matchers(raw json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(args)
 }
 
-// missing describes the missing calls. It returns "" if none is missing. As in HoloDeck, the expected name may be a
-// part of the tool's name. The tool's name is the name that the model sees, or SERVER-TOOL.
+// missing describes the missing calls. It returns "" if none is missing. Only calls that reached their tool count. As
+// in HoloDeck, the expected name may be a part of the tool's name. The tool's name is the name that the model sees, or
+// SERVER-TOOL.
 func (u usedTool) missing(got []view.Call) string {
 	n := 0
 	var differs string
@@ -184,8 +199,8 @@ func (u usedTool) missing(got []view.Call) string {
 		if !strings.Contains(c.Name, u.Name) && !strings.Contains(c.Server+"-"+c.Remote, u.Name) {
 			continue
 		}
-		text := ""
-		if u.args != nil {
+		text := notMade(c)
+		if text == "" && u.args != nil {
 			text = Call{Tool: c.Name, Arguments: u.args}.fits(c)
 		}
 		if text == "" {

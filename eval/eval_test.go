@@ -73,7 +73,6 @@ cases: [{question: go, expect: %s}]
 // TestExpectations checks every kind of expectation, met and not met, and its message.
 func TestExpectations(t *testing.T) {
 	for name, c := range map[string]struct{ expect, want string }{
-		"nothing":            {"{}", ""},
 		"exact":              {"{calls: [{tool: look, arguments: {q: one}}, {tool: look}]}", ""},
 		"exact order":        {"{calls: [{tool: look, arguments: {q: two}}, {tool: look}]}", `call 1: arguments of look: at q: want "two", got "one"`},
 		"too few":            {"{calls: [{tool: look}, {tool: look}, {tool: other}]}", "call 3: want other, got none"},
@@ -255,7 +254,7 @@ func TestInterruptedAndTimedOut(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s = suite(t, "steps: [{text: soon}]", "concurrency: 1\nrepeat: 5\ncases: [{question: go}, {name: b, question: go}]")
+	s = suite(t, "steps: [{text: soon}]", "concurrency: 1\nrepeat: 5\ncases: [{question: go, expect: {stop_reason: stop}}, {name: b, question: go}]")
 	r, err = eval.Run(ctx, s, eval.Options{Each: func(eval.Attempt) { cancel() }})
 	if tenon.ErrorCode(err) != tenon.CodeCancelled || r == nil || !r.Cases[0].Attempts[0].Passed || r.Cases[1].Attempts[4].Error != "not started: interrupted" {
 		t.Errorf("%+v, %v", r, err)

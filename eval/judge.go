@@ -12,6 +12,17 @@ import (
 	"github.com/tenonhq/tenon/view"
 )
 
+// judged reports whether the case expects anything. That the run ends by itself is no expectation, unless the file says
+// so.
+func (c *Case) judged() bool {
+	e := &c.Expect
+	a := &e.Answer
+	return e.Calls != nil || len(e.used) > 0 || len(e.Context) > 0 || e.StopReason != "" || c.Tools == ToolsMocked ||
+		e.MaxTurns > 0 || e.MaxTokens > 0 || e.MaxCost > 0 || e.MaxTime > 0 ||
+		a.Equals != nil || len(a.Contains) > 0 || len(a.NotContains) > 0 || a.regex != nil || a.schema != nil ||
+		a.JSON != nil
+}
+
 // judge checks a run's report against the expectations. It returns a sentence for each expectation
 // that is not met. context contains the retrieved texts.
 func (e *Expect) judge(r *view.Report, context []string, took time.Duration) []string {
@@ -145,6 +156,9 @@ func (w Call) fits(r view.Call) string {
 	if w.Outcome != "" && w.Outcome != r.Outcome {
 		return fmt.Sprintf("%s: want the outcome %s, got %s", recordText(r), w.Outcome, r.Outcome)
 	}
+	if text := notMade(r); w.Outcome == "" && text != "" {
+		return text
+	}
 	if w.Arguments == nil {
 		return ""
 	}
@@ -157,6 +171,19 @@ func (w Call) fits(r view.Call) string {
 		return fmt.Sprintf("arguments of %s: %s", r.Name, text)
 	}
 	return ""
+}
+
+// notMade explains why a call did not reach its tool. It returns "" if the tool answered, with an error or not, or may
+// have worked.
+func notMade(r view.Call) string {
+	if r.Outcome == view.CallDone || r.Outcome == view.CallUnknown {
+		return ""
+	}
+	text := fmt.Sprintf("%s was not made: %s", recordText(r), r.Outcome)
+	if r.Error != "" {
+		text += ": " + shorten(r.Error, 300)
+	}
+	return text
 }
 
 // String formats the expected call in one line.

@@ -26,6 +26,7 @@ type (
 		Tests    int    `xml:"tests,attr"`
 		Failures int    `xml:"failures,attr"`
 		Errors   int    `xml:"errors,attr"`
+		Skipped  int    `xml:"skipped,attr"`
 		Time     string `xml:"time,attr"`
 	}
 	junitCase struct {
@@ -34,7 +35,11 @@ type (
 		Time    string      `xml:"time,attr"`
 		Failure *junitCause `xml:"failure,omitempty"`
 		Error   *junitCause `xml:"error,omitempty"`
+		Skipped *junitSkip  `xml:"skipped,omitempty"`
 		Out     string      `xml:"system-out,omitempty"`
+	}
+	junitSkip struct {
+		Message string `xml:"message,attr"`
 	}
 	junitCause struct {
 		Message string `xml:"message,attr"`
@@ -54,7 +59,7 @@ func (r *Result) WriteJUnit(w io.Writer) error {
 		first, broken := "", true
 		for _, a := range c.Attempts {
 			millis += a.Millis
-			if a.Passed {
+			if a.Whole() {
 				broken = false
 				continue
 			}
@@ -71,6 +76,9 @@ func (r *Result) WriteJUnit(w io.Writer) error {
 		switch {
 		case c.Passed:
 			j.Out = text
+		case c.State == CaseNotJudged:
+			j.Out, j.Skipped = text, &junitSkip{Message: c.WhyNotJudged()}
+			counts.Skipped++
 		case broken:
 			j.Error = cause
 			counts.Errors++
@@ -107,6 +115,14 @@ func (a Attempt) Reason() string {
 		return why[0]
 	}
 	return ""
+}
+
+// WhyNotJudged explains the state [CaseNotJudged].
+func (c CaseResult) WhyNotJudged() string {
+	if len(c.Unused) == 0 {
+		return "the case expects nothing"
+	}
+	return "nothing was checked: " + strings.Join(c.Unused, ", ") + " not used"
 }
 
 func seconds(millis int64) string { return fmt.Sprintf("%d.%03d", millis/1000, millis%1000) }

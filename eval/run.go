@@ -3,8 +3,6 @@ package eval
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,9 +13,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
-	"github.com/tenonhq/tenon/view"
 )
 
 // Options configure how a suite is run. Host configures the host of each attempt: its
@@ -45,22 +41,33 @@ type Options struct {
 
 // Result is the result of a suite.
 type Result struct {
-	Suite  string       `json:"suite"`
-	Passed int          `json:"passed"` // number of cases
-	Failed int          `json:"failed"`
-	Cases  []CaseResult `json:"cases"`
-	Usage  tenon.Usage  `json:"usage"`
-	Cost   *tenon.USD   `json:"cost"` // nil if no price is known
-	Millis int64        `json:"duration_ms"`
+	Suite  string `json:"suite"`
+	Passed int    `json:"passed"` // number of cases
+	Failed int    `json:"failed"`
+	// NotJudged is the number of cases that ran without a failure and expect nothing.
+	NotJudged int          `json:"not_judged"`
+	Cases     []CaseResult `json:"cases"`
+	Usage     tenon.Usage  `json:"usage"`
+	Cost      *tenon.USD   `json:"cost"` // nil if no price is known
+	Millis    int64        `json:"duration_ms"`
 }
+
+// The states of a [CaseResult].
+const (
+	CasePassed    = "passed"
+	CaseFailed    = "failed"
+	CaseNotJudged = "not_judged" // the case expects nothing, so an answer is neither right nor wrong
+)
 
 // CaseResult is the result of a case.
 type CaseResult struct {
 	Name     string    `json:"name"`
 	Question string    `json:"question"`
+	State    string    `json:"state"` // CasePassed, CaseFailed or CaseNotJudged
 	Passed   bool      `json:"passed"`
-	Share    float64   `json:"share"` // share of the attempts that passed
-	Need     float64   `json:"need"`  // share that must pass
+	Unused   []string  `json:"not_used,omitempty"` // keys of a HoloDeck agent that are not checked
+	Share    float64   `json:"share"`              // share of the attempts without a failure
+	Need     float64   `json:"need"`               // share that must pass
 	Attempts []Attempt `json:"attempts"`
 }
 
@@ -69,8 +76,10 @@ type Attempt struct {
 	Case     string           `json:"case"`
 	Number   int              `json:"attempt"` // starts at 1
 	Passed   bool             `json:"passed"`
+	Judged   bool             `json:"judged"`             // whether the case expects something
 	Failures []string         `json:"failures,omitempty"` // expectations that are not met
 	Error    string           `json:"error,omitempty"`    // why the attempt could not be judged
+	Problems []string         `json:"problems,omitempty"` // servers whose tools were missing
 	Run      string           `json:"run,omitempty"`
 	Model    string           `json:"model,omitempty"`
 	Stop     tenon.StopReason `json:"stop_reason,omitempty"`
@@ -129,7 +138,8 @@ func Run(ctx context.Context, s *Suite, o Options) (*Result, error) {
 	var mu sync.Mutex
 	for i, c := range cases {
 		n := max(cmp.Or(o.Repeat, c.Repeat), 1)
-		r.Cases[i] = CaseResult{Name: c.Name, Question: c.Question, Need: 1, Attempts: make([]Attempt, n)}
+		r.Cases[i] = CaseResult{Name: c.Name, Question: c.Question, Unused: c.unused, Need: 1,
+			Attempts: make([]Attempt, n)}
 		if c.Pass != nil {
 			r.Cases[i].Need = *c.Pass
 		}
@@ -200,11 +210,12 @@ func (o *Options) pick(s *Suite) ([]*Case, error) {
 func (r *Result) count() {
 	for i := range r.Cases {
 		c := &r.Cases[i]
-		passed := 0
+		whole, judged := 0, false
 		for _, a := range c.Attempts {
-			if a.Passed {
-				passed++
+			if a.Whole() {
+				whole++
 			}
+			judged = judged || a.Judged
 			r.Usage.Add(&a.Usage)
 			if a.Cost != nil {
 				if r.Cost == nil {
@@ -213,15 +224,23 @@ func (r *Result) count() {
 				*r.Cost += *a.Cost
 			}
 		}
-		c.Share = float64(passed) / float64(len(c.Attempts))
-		c.Passed = c.Share >= c.Need
-		if c.Passed {
-			r.Passed++
-		} else {
+		c.Share = float64(whole) / float64(len(c.Attempts))
+		switch {
+		case c.Share < c.Need:
+			c.State = CaseFailed
 			r.Failed++
+		case !judged:
+			c.State = CaseNotJudged
+			r.NotJudged++
+		default:
+			c.State, c.Passed = CasePassed, true
+			r.Passed++
 		}
 	}
 }
+
+// Whole reports whether the attempt ran without an error and met all expectations, if there are any.
+func (a *Attempt) Whole() bool { return a.Error == "" && len(a.Failures) == 0 }
 
 // folder returns the folder name of an attempt.
 func folder(c *Case, n int) string { return slug(c.Name) + "-" + strconv.Itoa(n) }
@@ -249,139 +268,4 @@ func slug(name string) string {
 	}, name)
 	s = strings.Trim(s, "-.")
 	return cmp.Or(s, "case")
-}
-
-// errUnallowed ends an attempt that waits for an approval.
-type errUnallowed struct{ what string }
-
-func (e errUnallowed) Error() string { return e.what }
-
-// attempt runs a case once and checks the expectations.
-func (o *Options) attempt(ctx context.Context, s *Suite, c *Case, n int, home string) Attempt {
-	a := Attempt{Case: c.Name, Number: n, Calls: []CallSummary{}}
-	start := time.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("it took longer than %s", s.Timeout))
-	defer cancel()
-	m := newMocks(c, s)
-	report, err := o.run(ctx, c, n, filepath.Join(home, folder(c, n)), m)
-	took := time.Since(start)
-	a.Millis = took.Milliseconds()
-	if report != nil {
-		a.fill(report)
-		a.Context = o.retrieved(report)
-		a.Failures = c.Expect.judge(report, a.Context, took)
-	}
-	for _, u := range m.unmocked {
-		a.Failures = append(a.Failures, "no mock matches the call "+u)
-	}
-	var waits errUnallowed
-	switch {
-	case errors.As(err, &waits):
-		a.Failures = append([]string{waits.what}, a.Failures...)
-	case err != nil && ctx.Err() != nil:
-		a.Error = context.Cause(ctx).Error()
-	case err != nil:
-		a.Error = err.Error()
-	}
-	a.Passed = a.Error == "" && len(a.Failures) == 0
-	return a
-}
-
-func (a *Attempt) fill(r *view.Report) {
-	a.Run, a.Model, a.Stop, a.Answer = r.Run, r.Model, r.Stop, r.Answer
-	a.Turns, a.Usage, a.Cost = r.Turns, r.Usage, r.Cost
-	for _, c := range r.ToolCalls {
-		call := CallSummary{Name: c.Name, Server: c.Server, Args: c.Args, Outcome: c.Outcome, Error: c.Error}
-		a.Calls = append(a.Calls, call)
-	}
-}
-
-// retrieved returns the results of tools of servers with is_retrieval, in the order of the calls.
-// Mocked calls count, too.
-func (o *Options) retrieved(r *view.Report) (texts []string) {
-	if o.Host.Config == nil {
-		return nil
-	}
-	for _, c := range r.ToolCalls {
-		if c.Success && c.Result != nil && o.Host.Config.Servers[c.Server].IsRetrieval {
-			texts = append(texts, c.Result.Text())
-		}
-	}
-	return texts
-}
-
-// run asks the question on a separate host and returns the report. It may return both a report and
-// an error.
-func (o *Options) run(ctx context.Context, c *Case, n int, home string, m *mocks) (report *view.Report, err error) {
-	cfg := o.Host
-	cfg.Home, cfg.ShortLived, cfg.Wrap = home, false, m.wrap
-	if o.Record != "" {
-		cfg.Record = cassette(o.Record, c, n)
-	}
-	if o.Replay != "" {
-		cfg.Replay = cassette(o.Replay, c, n)
-		if _, err := os.Stat(cfg.Replay); err != nil {
-			cfg.Replay = cassette(o.Replay, c, 1)
-		}
-	}
-	if t, ok := m.toolset(); ok {
-		sets := map[string]tenon.Toolset{mockServer: t}
-		for name, t := range o.Host.Toolsets {
-			sets[name] = t
-		}
-		cfg.Toolsets = sets
-	}
-	cfg.Approve = o.approve(m)
-	h, err := host.Open(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		closeErr := h.Close() // reports, for example, unused recordings of a cassette
-		if err == nil {
-			err = closeErr
-		}
-	}()
-	q := host.Question{Text: c.Question, Agent: c.Agent, Model: c.Model, Mode: c.Mode, ToolChoice: c.ToolChoice}
-	q.Model = cmp.Or(o.Model, q.Model)
-	if q.Files, err = host.FileParts(c.Files); err != nil {
-		return nil, err
-	}
-	run := ""
-	for e, eerr := range h.Stream(ctx, q) {
-		if eerr != nil {
-			err = eerr
-			break
-		}
-		run = e.Run
-	}
-	if run == "" {
-		return nil, err
-	}
-	if err != nil || ctx.Err() != nil {
-		_ = h.Runs().Cancel(context.WithoutCancel(ctx), run, "the eval was stopped") // the run may have ended
-	}
-	if r, rerr := h.Runs().Open(run).Report(context.WithoutCancel(ctx)); rerr == nil {
-		report = &r
-	}
-	if err == nil && ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return report, err
-}
-
-// approve allows mocked calls and calls that Options.Yes allows. It denies everything else, because
-// an eval has no user.
-func (o *Options) approve(m *mocks) func(context.Context, host.Approval) (agent.Ruling, error) {
-	return func(_ context.Context, a host.Approval) (agent.Ruling, error) {
-		if a.Kind != agent.AskApproval {
-			reason := "an eval has no user who could answer"
-			return agent.Ruling{Verdict: tenon.Deny, By: "eval", Reason: reason}, nil
-		}
-		if _, ok := m.find(a.Server, a.Remote, a.Arguments, false); ok || o.Yes || m.only {
-			return agent.Ruling{Verdict: tenon.Allow, By: "eval"}, nil
-		}
-		return agent.Ruling{}, errUnallowed{fmt.Sprintf("%s(%s) needs approval: mock the tool, or allow it with --yes",
-			a.Name, shorten(string(a.Arguments), 200))}
-	}
 }

@@ -81,6 +81,8 @@ type Case struct {
 	Mocks []Mock `yaml:"mocks"`
 	// The expected result.
 	Expect Expect `yaml:"expect"`
+
+	unused []string // keys of a HoloDeck agent's test case that are not checked
 }
 
 // Mock answers calls of a tool. The first matching mock answers a call; the mocks of the case come
@@ -135,8 +137,8 @@ type Call struct {
 	Arguments json.RawMessage `yaml:"arguments"`
 	// The arguments must contain nothing else.
 	Exact bool `yaml:"exact"`
-	// Outcome of the call: result, denied, invalid, failed, unknown. If absent, any outcome
-	// matches.
+	// Outcome of the call: result, denied, invalid, failed, unknown. If absent, the call must have reached the
+	// tool: result (also an error of the tool) or unknown.
 	Outcome string `yaml:"outcome" enum:"result,denied,invalid,failed,unknown"`
 }
 

@@ -64,7 +64,8 @@ func (h *Host) startAgent(of childSpec) startChild {
 		spec.Depth, spec.MaxDepth, spec.Grants = c.Depth, c.MaxDepth, c.Grants
 		row := tenon.Run{ID: id, Session: caller.Session, Principal: caller.Principal, Caller: caller.ID,
 			Core: agent.Version, Agent: c.Agent, Model: spec.Model,
-			Title: tenon.Shorten(spec.Question, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+			Title: tenon.Shorten(h.redactor.Text(spec.Question), titleLen), State: tenon.RunWorking,
+			Created: h.now(), Updated: h.now()}
 		begin.Run, begin.Data = row, encode(spec)
 		return h.start(ctx, begin, snapshot)
 	}

@@ -157,7 +157,8 @@ func (h *Host) startAtEnd(ctx context.Context, q Question) (tenon.Run, []Problem
 	q.tables = sourcesOf(q.Data, q.DataFiles)
 	run := tenon.Run{ID: cmp.Or(q.id, tenon.NewID("run", h.now())), Core: agent.Version,
 		Principal: cmp.Or(q.Principal, tenon.PrincipalLocal),
-		Title:     tenon.Shorten(q.Text, titleLen), State: tenon.RunWorking, Created: h.now(), Updated: h.now()}
+		Title:     tenon.Shorten(h.redactor.Text(q.Text), titleLen), // lists show titles
+		State:     tenon.RunWorking, Created: h.now(), Updated: h.now()}
 	var fork tenon.Session
 	if q.Session != "" {
 		s, err := h.Sessions().Get(ctx, q.Session)

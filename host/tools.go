@@ -30,6 +30,15 @@ type Problem struct {
 	Err    error
 }
 
+// String returns the problem in one line, with the name of the server.
+func (p Problem) String() string {
+	text := strings.ReplaceAll(p.Err.Error(), "\n", " ")
+	if p.Server == "" || strings.Contains(text, "server '"+p.Server+"'") {
+		return text
+	}
+	return "server '" + p.Server + "': " + text
+}
+
 func (h toolsHandle) Snapshot(ctx context.Context, names ...string) (*catalog.Snapshot, []Problem, error) {
 	return h.host.snapshotWith(ctx, nil, names...)
 }

@@ -34,6 +34,7 @@ type Edited struct {
 
 // editedOf returns the answer for the files of a change.
 func editedOf(files []config.FileChange, written bool) Edited {
+	files = config.MaskedFiles(files)
 	out := Edited{File: files[0].File, Before: files[0].Before, After: files[0].After, Written: written}
 	if len(files) > 1 {
 		out.Files = files

@@ -28,49 +28,27 @@ func LooksLikeToken(s string) bool {
 		slices.ContainsFunc(tokenPrefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
-// NamesSecret reports whether a variable, a header, a flag or a setting of this name usually has a secret value.
-func NamesSecret(name string) bool {
-	name = strings.TrimLeft(name, "-")
-	return secretFlag().MatchString(name) && !slices.Contains([]string{"PWD", "OLDPWD"}, name) // folders of a shell
-}
-
 const hiddenValue = "***"
 
 var (
-	secretFlag = lazyregexp.New(`(?i)key$|token$|secret$|passw|passphrase|pwd$|bearer|^auth$|` +
-		`authorization|credentials?$|cookie$|signature$|^sig$`)
 	writtenURL = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*://(?:\$\{[^}]*\}|[^\s"'<>])+`)
 	reference  = lazyregexp.New(`\$\{[^}]*\}`)
 )
 
 // MaskArgs returns the arguments of a command with the literal values of flags such as --api-key, tokens of well-known
-// services, and the credentials of URLs masked.
+// services, and the passwords of URLs and of other texts masked.
 func MaskArgs(args []string) []string {
 	out := slices.Clone(args)
 	for i, arg := range args {
-		name, value, assigned := strings.Cut(arg, "=")
-		flag, isFlag := strings.CutPrefix(name, "-")
-		flag = strings.TrimLeft(flag, "-")
+		name, value, found := argSecret(args, i)
 		switch {
-		case assigned && secretFlag().MatchString(flag) && (isFlag || isName(name)):
-			if isLiteral(value) {
-				out[i] = name + "=" + hiddenValue
-			}
-		case assigned && LooksLikeToken(value):
-			out[i] = name + "=" + hiddenValue
-		case LooksLikeToken(arg), !isFlag && i > 0 && takesSecret(args[i-1]) && isLiteral(arg):
-			out[i] = hiddenValue
+		case found && MaskValue(value, name) != value:
+			out[i] = strings.TrimSuffix(arg, value) + MaskValue(value, name)
 		default:
-			out[i] = MaskAddresses(maskHeader(arg))
+			out[i] = MaskValue(arg)
 		}
 	}
 	return out
-}
-
-// takesSecret reports whether the argument after a flag is a secret by the name of the flag.
-func takesSecret(arg string) bool {
-	flag, ok := strings.CutPrefix(arg, "-")
-	return ok && !strings.Contains(flag, "=") && secretFlag().MatchString(strings.TrimLeft(flag, "-"))
 }
 
 // isName reports whether a text can be the name of a variable, as in env API_KEY=value.
@@ -78,15 +56,6 @@ func isName(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
-}
-
-// maskHeader masks the value of an argument such as "Authorization: Bearer x".
-func maskHeader(arg string) string {
-	name, value, ok := strings.Cut(arg, ":")
-	if ok && isName(name) && secretFlag().MatchString(name) && !strings.HasPrefix(value, "//") && isLiteral(value) {
-		return name + ": " + hiddenValue
-	}
-	return arg
 }
 
 // isLiteral reports whether a value is written in place, without a reference.
@@ -156,7 +125,7 @@ func maskPairs(query string) string {
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")
-		if ok && isLiteral(value) && !mayRun(value) && (secretFlag().MatchString(name) || LooksLikeToken(value)) {
+		if ok && isLiteral(value) && !mayRun(value) && (NamesSecret(name) || LooksLikeToken(value)) {
 			pairs[i] = name + "=" + hiddenValue
 		} else if !ok && LooksLikeToken(pair) {
 			pairs[i] = hiddenValue

@@ -309,6 +309,9 @@ func (s *Server) list(ctx context.Context, c *link) ([]tenon.Tool, error) {
 	if s.conn == c && s.changes == changes || single {
 		s.tools, s.listed, s.until = tools, !single, expiry(c, "tools/list")
 		s.status.Tools, s.status.Cached = len(tools), time.Time{}
+		if s.missed && s.kept == nil { // a list without these tools was given to clients
+			s.tellChanges("tools", nil, membersOf(tools, toolMember))
+		}
 		if changed := s.keep(tools); (changed || s.missed) && s.opts.Changed != nil {
 			s.wg.Go(func() { s.opts.Changed(s.name) })
 		}

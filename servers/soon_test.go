@@ -10,7 +10,7 @@ import (
 )
 
 // TestUX6Patience uses a server without a kept list of tools. Requests wait for it only for the time of Patience,
-// counted from the first request. Once its tools arrive, Changed is called.
+// counted from the first request. Once its tools arrive, Changed is called, and Notify, so that clients list them.
 func TestUX6Patience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -29,6 +29,8 @@ func TestUX6Patience(t *testing.T) {
 		})
 		defer s.Close()
 		s.opts.Patience, s.opts.Changed = 3*time.Second, func(name string) { changed <- name }
+		told := make(chan Notification, 4)
+		s.opts.Notify = func(n Notification) { told <- n }
 		start := time.Now()
 		if tools, err := s.Tools(t.Context()); tools != nil || tenon.ErrorCode(err) != tenon.CodeTimeout {
 			t.Fatalf("%v, %v", tools, err)
@@ -48,6 +50,14 @@ func TestUX6Patience(t *testing.T) {
 			}
 		default:
 			t.Error("nobody was told of the tools that came")
+		}
+		listed := false
+		for len(told) > 0 {
+			n := <-told
+			listed = listed || n.List == "tools" && len(n.Added) == 1 && n.Added[0] == "late"
+		}
+		if !listed {
+			t.Error("Notify was not called for the late tools")
 		}
 		if tools, err := s.Tools(t.Context()); err != nil || len(tools) != 1 {
 			t.Errorf("%v, %v", tools, err)

@@ -1,6 +1,7 @@
 package holodeck
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -100,8 +101,14 @@ func (c converter) extra(k, v *tree.Node) {
 
 // mistyped reports a key that no version of HoloDeck and no section of tenon has. HoloDeck refuses such keys, too.
 func (c converter) mistyped(k *tree.Node, path string, known []string) {
-	hint := "keys: " + strings.Join(known, ", ")
-	if near := tenon.Nearest(k.Val, known); near != "" {
+	sorted := slices.Clone(known) // HoloDeck and tenon share keys
+	slices.Sort(sorted)
+	hint := "keys: " + strings.Join(slices.Compact(sorted), ", ")
+	near := tenon.Nearest(k.Val, known)
+	if near == "" && slices.Contains(known, "env") && tenon.Nearest(k.Val, []string{"environment"}) != "" {
+		near = "env"
+	}
+	if near != "" {
 		hint = "did you mean '" + near + "'?"
 	}
 	c.Add(k, path, "unknown key", hint)

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +41,7 @@ func newEval(a *app) *cobra.Command {
 			"attempt, unless it is mocked or --yes allows it.\n\n" +
 			"Each finished attempt is a line on stderr, and each case a row of the table. -o json prints one\n" +
 			"object at the end, -o jsonl one line for each attempt. The exit status is 1 if a case does not\n" +
-			"pass.",
+			"pass. A case that expects nothing is not judged: it neither passes nor fails.",
 		Example: "  tenon eval evals/weather.yaml\n" +
 			"  tenon eval evals/weather.yaml --model anthropic/claude-sonnet-4-5 --repeat 5 --concurrency 2\n" +
 			"  tenon eval evals/weather.yaml --record evals/cassettes\n" +
@@ -106,6 +108,7 @@ func (a *app) eval(ctx context.Context, q *evalFlags, file string) error {
 		return err
 	}
 	printed := a.printEval(q, r)
+	a.noteUnused(r)
 	err = cmp.Or(err, printed)
 	if err == nil && r.Failed > 0 {
 		err = reported{errors.New("a case did not pass")}
@@ -130,14 +133,22 @@ func writeReport(path string, data []byte) error {
 	return nil
 }
 
-// attemptEnded prints the result of one attempt.
+// attemptEnded prints the result of one attempt, and servers whose tools were missing, each problem once.
 func (a *app) attemptEnded(t eval.Attempt) {
+	for _, p := range t.Problems {
+		if !slices.Contains(a.told, p) {
+			a.told = append(a.told, p)
+			a.note("%s", p)
+		}
+	}
 	switch {
 	case a.format == formatJSONL:
 		_ = a.printJSON(t) // printing the result reports an error of stdout
 	case a.quiet || a.isJSON():
 	case t.Passed:
 		fmt.Fprintln(a.err, a.errStyle(green, "✓"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)))
+	case !t.Judged && t.Whole():
+		fmt.Fprintln(a.err, a.errStyle(dim, "-"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)), "", "not judged")
 	default:
 		fmt.Fprintln(a.err, a.errStyle(red, "✗"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)), "",
 			safeLine(t.Reason()))
@@ -165,8 +176,29 @@ func (a *app) printEval(q *evalFlags, r *eval.Result) error {
 		rows[i] = caseRow(c)
 	}
 	err := a.table([]string{"case", "passed", "attempts", "turns", "tokens", "cost", "time", "why not"}, rows)
-	a.hint("%d of %d cases passed in %s", r.Passed, len(r.Cases), took(r.Millis))
+	notJudged := ""
+	if r.NotJudged > 0 {
+		notJudged = fmt.Sprintf(", %d not judged", r.NotJudged)
+	}
+	a.hint("%d of %d cases passed%s in %s", r.Passed, len(r.Cases), notJudged, took(r.Millis))
 	return err
+}
+
+// noteUnused reports what a HoloDeck agent expects and nothing checked. With -q it only reports that no case was
+// judged, because the exit status is 0.
+func (a *app) noteUnused(r *eval.Result) {
+	var keys []string
+	for _, c := range r.Cases {
+		keys = append(keys, c.Unused...)
+	}
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); len(keys) > 0 && !a.quiet {
+		a.note("not used: %s: tenon has no model that judges answers; expected_tools and the cases of an evaluation "+
+			"file (tenon docs eval) are checked", strings.Join(keys, ", "))
+	}
+	if r.NotJudged == len(r.Cases) {
+		a.note("no case was judged: nothing is expected of a tool call or an answer")
+	}
 }
 
 // caseRow summarizes a case. Turns, tokens and time are means of its attempts.
@@ -179,7 +211,7 @@ func caseRow(c eval.CaseResult) []string {
 	for _, t := range c.Attempts {
 		if t.Passed {
 			passed++
-		} else if why == "" {
+		} else if why == "" && !t.Whole() {
 			why = t.Reason()
 		}
 		turns += t.Turns
@@ -193,7 +225,10 @@ func caseRow(c eval.CaseResult) []string {
 	if priced {
 		spent = cost.String()
 	}
-	if !c.Passed {
+	switch c.State {
+	case eval.CaseNotJudged:
+		verdict, why = "not judged", cmp.Or(why, c.WhyNotJudged())
+	case eval.CaseFailed:
 		verdict = "no"
 	}
 	return []string{c.Name, verdict, fmt.Sprintf("%d/%d", passed, n), strconv.FormatFloat(float64(turns)/float64(n),

@@ -136,7 +136,7 @@ func (a *app) gateway(ctx context.Context, endpoint string, c cassette) error {
 	if err != nil {
 		return err
 	}
-	client := transport.NewLines(a.in, beneath(a.out), 0)
+	client := transport.NewLines(readUntil(ctx, a.in), beneath(a.out), 0)
 	defer client.Close()
 	socket := host.Socket(hc)
 	if c == (cassette{}) && socket != "" && httpapi.CheckServed(ctx, socket) == nil {

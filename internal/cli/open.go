@@ -290,7 +290,7 @@ func closing(c io.Closer, err *error) {
 // problems prints one line for each server whose tools are missing.
 func (a *app) problems(list []host.Problem) {
 	for _, p := range list {
-		a.note("%s", problemText(p))
+		a.note("%s", p.String())
 	}
 }
 
@@ -300,7 +300,7 @@ func (a *app) news(list []host.Problem) []host.Problem {
 	var now []string
 	var fresh []host.Problem
 	for _, p := range list {
-		text := problemText(p)
+		text := p.String()
 		now = append(now, text)
 		if !slices.Contains(a.told, text) {
 			fresh = append(fresh, p)
@@ -310,14 +310,6 @@ func (a *app) news(list []host.Problem) []host.Problem {
 		a.told = now
 	}
 	return fresh
-}
-
-func problemText(p host.Problem) string {
-	text := strings.ReplaceAll(p.Err.Error(), "\n", " ")
-	if p.Server == "" || strings.Contains(text, "server '"+p.Server+"'") {
-		return text
-	}
-	return "server '" + p.Server + "': " + text
 }
 
 // adhoc is a server that is given on the command line instead of a configuration.

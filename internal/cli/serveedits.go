@@ -128,6 +128,7 @@ func (s *server) view(ctx context.Context, p proposed) (*config.Plan, httpapi.Pr
 	}
 	sum := sha256.Sum256(b)
 	v.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	v.Files = config.MaskedFiles(v.Files) // the digest is about the real texts
 	return plan, v, nil
 }
 
@@ -151,7 +152,7 @@ func byDanger(list []config.Difference) []config.Difference {
 func (s *server) reloadView(u *config.Update, since time.Time) httpapi.Proposal {
 	v := httpapi.Proposal{ID: reloadID, Kind: httpapi.ProposalReload, State: httpapi.ProposalOpen,
 		Created: since.UTC(), File: u.Whole.File, Digest: u.Digest,
-		Differences: byDanger(u.Held), Files: append([]config.FileChange{}, u.Files...),
+		Differences: byDanger(u.Held), Files: config.MaskedFiles(u.Files),
 		Command: s.a.again("proposals accept", reloadID)}
 	v.CommandLine = !s.allowsEdits() && slices.ContainsFunc(u.Held, func(d config.Difference) bool { return d.Starts })
 	if u.Left != "" {

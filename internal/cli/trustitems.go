@@ -201,12 +201,13 @@ func (b *itemBuilder) variable(path, name, value string) string {
 		}
 		return name + "=" + shellLine([]string{shown}) + from
 	}
-	if config.LooksLikeToken(value) {
+	if servers.IsSecretValue(value, name) {
 		return name + "=***"
 	}
-	if _, err := url.Parse(value); err == nil && !strings.ContainsAny(value, "$`") {
-		value = servers.MaskAddresses(value)
+	if _, err := url.Parse(value); err != nil && strings.Contains(value, "://") || strings.ContainsAny(value, "$`") {
+		return name + "=" + shellLine([]string{value})
 	}
+	value = servers.MaskValue(value, name)
 	return name + "=" + shellLine([]string{value})
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
-	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/trust"
 )
 
@@ -34,7 +33,8 @@ const (
 
 // secretLine matches a setting whose name says that its value is a secret.
 var secretLine = lazyregexp.New(
-	`(?i)((?:key|token|secret|passw(?:or)?d|passphrase|pwd|cookie|private_key)["']?\s*[:=]\s*)([^\s,}\]]+)`)
+	`(?i)((?:key|token|secret|passw(?:or)?d|passphrase|passcode|pwd|cookie|` +
+		`[_-]pass|jwt|[_-]sk)[0-9]*["']?\s*[:=]\s*)([^\s,}\]]+)`)
 
 // keptTexts returns the texts of a project's small files by name, as the configuration read them. The configuration
 // file comes first.
@@ -69,7 +69,7 @@ func keptTexts(cfg *config.Config, p trust.Project) map[string]string {
 // maskWords replaces words that look like credentials, credentials of URLs, and the values of settings that are secret
 // by name. References such as ${NAME} stay.
 func maskWords(text string) string {
-	text = servers.MaskAddresses(text)
+	text = config.MaskText(text)
 	text = secretLine().ReplaceAllStringFunc(text, func(found string) string {
 		m := secretLine().FindStringSubmatch(found)
 		if strings.ContainsAny(m[2], "${[") || len(m[2]) < 4 {

@@ -70,10 +70,14 @@ func (b *itemBuilder) command(at, args string, first int, argv []string) []strin
 		return nil
 	}
 	out := []string{b.program(at, argv[0])}
+	masked := servers.MaskStart(argv[1:])
 	for i, arg := range argv[1:] {
-		out = append(out, b.full(args+"["+strconv.Itoa(first+i)+"]", arg))
+		path := args + "[" + strconv.Itoa(first+i) + "]"
+		if len(b.cfg.References(path)) > 0 {
+			masked[i] = b.full(path, arg)
+		}
 	}
-	return out
+	return append(out, masked...)
 }
 
 // startLine returns a command line, and the code that it loads without a person's consent.
