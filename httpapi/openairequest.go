@@ -9,6 +9,7 @@ import (
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/exactjson"
+	"github.com/tenonhq/tenon/model"
 	"github.com/tenonhq/tenon/transcript"
 )
 
@@ -151,6 +152,11 @@ func (c *call) readCompletion() (*completionRequest, error) {
 	}
 	for _, read := range []func() error{q.readStop, q.readFormat, q.readTools, q.readChoice} {
 		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	if s := q.sampling(); s != nil && q.MaxComplete != 0 {
+		if err := model.CheckRanges(s, map[string]string{"max_tokens": "max_completion_tokens"}); err != nil {
 			return nil, err
 		}
 	}

@@ -112,6 +112,9 @@ func (c *call) beginChat() (q ChatRequest, run tenon.Run, after uint64, err erro
 		return q, run, 0, tenon.Errorf(tenon.CodeInvalid, "busy must be refuse, queue or steer, not '%s'",
 			tenon.Visible(q.Busy))
 	}
+	if err := q.checkSampling(); err != nil {
+		return q, run, 0, err
+	}
 	ask.Sampling, ask.System = q.sampling(), q.System
 	if id := q.SessionID; id != "" {
 		ask.Agent = "" // the session's agent is used

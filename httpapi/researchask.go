@@ -10,6 +10,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/model"
 )
 
 // ChatParameters are ResearchAI's RequestParameters. They take precedence over the members of the same name in
@@ -33,6 +34,26 @@ func (q *ChatRequest) sampling() *agent.Sampling {
 		return nil
 	}
 	return s
+}
+
+// checkSampling checks the sampling parameters of a request under the names that the request has for them.
+func (q *ChatRequest) checkSampling() error {
+	names, p := map[string]string{"max_tokens": "maxTokens"}, q.Parameters
+	within := func(name, key string, given bool) {
+		if given {
+			names[name] = "parameters." + key
+		}
+	}
+	within("temperature", "temperature", p.Temperature != nil)
+	within("max_tokens", "maxTokens", p.MaxTokens != 0)
+	within("top_p", "topP", true)
+	within("presence_penalty", "presencePenalty", true)
+	within("frequency_penalty", "frequencyPenalty", true)
+	within("stop", "stopSequences", true)
+	if s := q.sampling(); s != nil {
+		return model.CheckRanges(s, names)
+	}
+	return nil
 }
 
 // modelOf returns the model of a request. This is the model that the request names, or a model of the provider that it

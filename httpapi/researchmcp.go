@@ -304,7 +304,7 @@ func (c *call) chatCallTool() error {
 	c.begun(run.ID)
 	r, err := host.FollowCall(c.ctx(), c.h.Runs(), run.ID, 0, func(tenon.Event) {})
 	if err != nil {
-		return c.unrepeated(run.ID, err)
+		return c.uncalled(run.ID, err)
 	}
 	out := map[string]any{"success": !r.IsError, "content": chatContents(r.Content)}
 	if r.IsError {
@@ -371,6 +371,13 @@ func (c *call) chatPrompt() error {
 	if err := c.decode(&q, false); err != nil {
 		return err
 	}
+	if q.Server == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "serverId is missing: it names the server of the prompt")
+	}
+	if q.Name == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "promptName is missing: the prompt of server '%s'",
+			tenon.Visible(q.Server))
+	}
 	raw, err := c.getPrompt(PromptRequest{q.Server, q.Name, q.Arguments})
 	if err != nil {
 		return c.offerNotFound(q.Server, err)
@@ -385,6 +392,9 @@ func (c *call) chatRead() error {
 	}
 	if err := c.decode(&q, false); err != nil {
 		return err
+	}
+	if q.Server == "" {
+		return tenon.Errorf(tenon.CodeInvalid, "serverId is missing: it names the server of the resource")
 	}
 	contents, err := c.readResource(ReadRequest{q.Server, q.URI})
 	if err != nil {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,27 +154,53 @@ func (c Config) Unsent(s *tenon.Sampling) []string {
 	return names
 }
 
-// checkRanges checks the values of settings. Errors: invalid.
-func checkRanges(s *tenon.Sampling) error {
-	outside := func(f *float64, least, most float64) bool { return f != nil && !(*f >= least && *f <= most) }
-	bad := func(format string, args ...any) error { return tenon.Errorf(tenon.CodeInvalid, format, args...) }
-	switch {
-	case s.MaxTokens < 0 || outside(s.Temperature, 0, 2) || outside(s.TopP, 0, 1):
-		return bad("max_tokens must not be negative, temperature must be from 0 to 2, top_p from 0 to 1")
-	case outside(s.Presence, -2, 2), outside(s.Frequency, -2, 2):
-		return bad("presence_penalty and frequency_penalty must be from -2 to 2")
-	case s.TopK < 0, s.Thinking != nil && *s.Thinking < 0:
-		return bad("top_k and reasoning_tokens must not be negative")
-	case s.Verbosity != "" && !slices.Contains([]string{"low", "medium", "high"}, s.Verbosity):
-		return bad("verbosity must be low, medium or high, not '%s'", tenon.Visible(s.Verbosity))
-	case len(s.Include) > maxIncluded:
-		return bad("include must have at most %d elements", maxIncluded)
-	case len(s.Stop) > maxStops || slices.Contains(s.Stop, ""):
-		return bad("stop must be at most %d texts that are not empty", maxStops)
-	case s.Effort != "" && !slices.Contains(efforts, s.Effort):
-		return bad("reasoning_effort must be one of %s, not '%s'", strings.Join(efforts, ", "), tenon.Visible(s.Effort))
+// checkRanges checks the values of settings under their names in OpenAI's API. Errors: invalid.
+func checkRanges(s *tenon.Sampling) error { return CheckRanges(s, nil) }
+
+// CheckRanges checks the values of settings. The error names each one that is wrong, by names where that has a name for
+// the one of OpenAI's API (max_tokens). Errors: invalid.
+func CheckRanges(s *tenon.Sampling, names map[string]string) error {
+	var wrong []string
+	bad := func(name, format string, args ...any) {
+		if other, ok := names[name]; ok {
+			name = other
+		}
+		wrong = append(wrong, name+" must "+fmt.Sprintf(format, args...))
 	}
-	return nil
+	between := func(name string, f *float64, least, most float64) {
+		if f != nil && !(*f >= least && *f <= most) {
+			bad(name, "be from %g to %g, not %g", least, most, *f)
+		}
+	}
+	if s.MaxTokens < 0 {
+		bad("max_tokens", "not be negative")
+	}
+	between("temperature", s.Temperature, 0, 2)
+	between("top_p", s.TopP, 0, 1)
+	between("presence_penalty", s.Presence, -2, 2)
+	between("frequency_penalty", s.Frequency, -2, 2)
+	if s.TopK < 0 {
+		bad("top_k", "not be negative")
+	}
+	if s.Thinking != nil && *s.Thinking < 0 {
+		bad("reasoning_tokens", "not be negative")
+	}
+	if s.Verbosity != "" && !slices.Contains([]string{"low", "medium", "high"}, s.Verbosity) {
+		bad("verbosity", "be low, medium or high, not '%s'", tenon.Visible(s.Verbosity))
+	}
+	if len(s.Include) > maxIncluded {
+		bad("include", "have at most %d elements", maxIncluded)
+	}
+	if len(s.Stop) > maxStops || slices.Contains(s.Stop, "") {
+		bad("stop", "be at most %d texts that are not empty", maxStops)
+	}
+	if s.Effort != "" && !slices.Contains(efforts, s.Effort) {
+		bad("reasoning_effort", "be one of %s, not '%s'", strings.Join(efforts, ", "), tenon.Visible(s.Effort))
+	}
+	if wrong == nil {
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "%s", strings.Join(wrong, "; "))
 }
 
 // AppendSampling appends the settings that have a plain member on a wire: stop, penalties and seed, each with a comma

@@ -13,8 +13,10 @@
 package exactjson
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -47,7 +49,62 @@ func decode(raw []byte, v any, closed bool) error {
 	if err := c.value(raw, reflect.TypeOf(v)); err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, v)
+	err := json.Unmarshal(raw, v)
+	if errors.As(err, new(*json.UnmarshalTypeError)) {
+		if wrong := (&checker{}).misplaced(raw, reflect.TypeOf(v)); wrong != nil {
+			return wrong
+		}
+	}
+	return err
+}
+
+// misplaced returns the first value whose type differs from that of its field, or nil if it does not find it. Unlike
+// the error of encoding/json, its Field has the keys of maps and the places in lists: arguments.name, stop.1.
+func (c *checker) misplaced(raw []byte, t reflect.Type) *json.UnmarshalTypeError {
+	for t.Kind() == reflect.Pointer && !decodesItself(t) {
+		t = t.Elem()
+	}
+	below := func(name string, v []byte, t reflect.Type) *json.UnmarshalTypeError {
+		c.at = append(c.at, name)
+		wrong := c.misplaced(v, t)
+		c.at = c.at[:len(c.at)-1]
+		return wrong
+	}
+	kind, first := t.Kind(), bytes.TrimLeft(raw, " \t\r\n")
+	switch {
+	case decodesItself(t) || decodesItself(reflect.PointerTo(t)) || len(first) == 0:
+	case kind == reflect.Struct && first[0] == '{':
+		fields := fieldsOf(t)
+		for key, v := range rawjson.Members(raw) {
+			if f := find(fields, string(key)); f != nil {
+				if wrong := below(f.name, v, f.typ); wrong != nil {
+					return wrong
+				}
+			}
+		}
+		return nil
+	case kind == reflect.Map && first[0] == '{':
+		for key, v := range rawjson.Members(raw) {
+			if wrong := below(visible(string(key)), v, t.Elem()); wrong != nil {
+				return wrong
+			}
+		}
+		return nil
+	case (kind == reflect.Slice || kind == reflect.Array) && first[0] == '[':
+		i := 0
+		for v := range rawjson.Elements(raw) {
+			if wrong := below(strconv.Itoa(i), v, t.Elem()); wrong != nil {
+				return wrong
+			}
+			i++
+		}
+		return nil
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(json.Unmarshal(raw, reflect.New(t).Interface()), &wrong) {
+		wrong.Field = strings.Join(c.at, ".")
+	}
+	return wrong
 }
 
 // checker compares the member names in a JSON value with the fields of a Go type.
