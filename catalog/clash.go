@@ -84,7 +84,7 @@ func holderOf(group []*item) *item {
 // it: its on_collision: error leaves them their names, and its tools get the last numbers.
 func rename(clash []claim, holder *item) {
 	slices.SortStableFunc(clash, func(a, b claim) int { return cmp.Compare(a.item.src.Joined, b.item.src.Joined) })
-	// Tools are left out from the first one on that refuses, with those that joined at the same time.
+	// Tools are left out from the first one on that refuses, also if they joined at the same time.
 	refuser := holder
 	if holder == nil || !holder.refuses() {
 		refuser = nil
@@ -107,7 +107,7 @@ func rename(clash []claim, holder *item) {
 	}
 }
 
-// refuses reports whether a tool is left out in a clash, with those that joined at the same time or later.
+// refuses reports whether a tool is left out in a clash, with the tools that joined at the same time or later.
 func (it *item) refuses() bool { return it.src.Naming.OnCollision == CollisionError && !it.src.gone }
 
 // settle appends a hash of the identity to names that still clash or are too long. The hash is the same in all runs and
@@ -233,8 +233,8 @@ func (it *item) hashed(name string, digits int) string {
 	return name + suffix
 }
 
-// Kept returns the listing of a server that was removed. It has only what names its tools, so that [Merge] gives their
-// names to no other tool. The caller takes them out with [Snapshot.Without].
+// Kept returns the listing of a server that was removed. It has only what names its tools, so that [Merge] reserves
+// their names. The caller removes the tools with [Snapshot.Without].
 func (s *Listing) Kept() *Listing {
 	kept := &Listing{source: Source{Server: s.source.Server, Naming: s.source.Naming, Joined: s.source.Joined,
 		gone: true}, items: make([]*item, len(s.items))}

@@ -70,7 +70,7 @@ func (c *shaper) call(i int, f func(tenon.Tool) *tenon.Tool) string {
 	return ""
 }
 
-// guarded calls a function of a Go program in a goroutine of its own. A panic, or a call of [runtime.Goexit], as
+// guarded calls a function of a Go program in a new goroutine. A panic, or a call of [runtime.Goexit], as
 // t.Fatal of a test makes one, concerns only this tool.
 func guarded(f func(tenon.Tool) *tenon.Tool, t tenon.Tool) (out *tenon.Tool, failed string) {
 	failed = "ended its goroutine (runtime.Goexit, which t.Fatal of a test calls)"

@@ -28,7 +28,7 @@ func guard(log *slog.Logger, what string, err *error) {
 	}
 }
 
-// isolated calls code of the program in a goroutine of its own, and waits for it. It reports whether the code returned.
+// isolated calls code of the program in a new goroutine, and waits for it. It reports whether the code returned.
 // Code that calls [runtime.Goexit], as t.Fatal of a test does, ends that goroutine, and not one that carries out runs.
 func isolated(f func()) (returned bool) {
 	done := make(chan struct{})

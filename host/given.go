@@ -134,7 +134,8 @@ func (h *Host) programSetsOf(all, own map[string]executor.Toolset, removed map[s
 		}
 	}
 	for name, kept := range removed {
-		if _, configured := h.config.Servers[name]; !configured && own[name] == nil && all[name] == nil && kept.Len() > 0 {
+		_, configured := h.config.Servers[name]
+		if !configured && own[name] == nil && all[name] == nil && kept.Len() > 0 {
 			n++
 		}
 	}

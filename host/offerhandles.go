@@ -24,9 +24,9 @@ type Servers interface {
 	// disabled, a rule cannot be read or becomes ambiguous), errors of connecting; then the server is not added.
 	Add(ctx context.Context, name string, entry servers.Config) error
 	// Remove stops using a server or a toolset, removes its tools and closes its connection. A later call of one of its
-	// tools fails. The other tools keep their names, and no other tool gets the names of the removed ones while the host
-	// is open; the server gets them back if it is added again. A host remembers the last 4096 removed servers, with
-	// 20000 tools at most. Errors: not_found (also for tenon's own tools).
+	// tools fails. The other tools keep their names, and the names of the removed tools stay reserved while the
+	// host is open; the server gets them again if it is added again. A host remembers the last 4096 removed
+	// servers, with 20000 tools at most. Errors: not_found (also for tenon's own tools).
 	Remove(ctx context.Context, name string) error
 	// Restart replaces the connection of a server, and the process of a stdio server. Errors: not_found, invalid (it is
 	// disabled), errors of connecting.
@@ -69,8 +69,8 @@ type ServerContext interface {
 // Tools lists and calls tools.
 type Tools interface {
 	// List returns the tools as models see them. Servers that cannot be reached, and tools that had to be left out, are
-	// problems, except a tool of an MCP server whose own definition cannot be used: Get says why it is left out. Errors:
-	// unreachable (a required server).
+	// problems, except a tool of an MCP server whose own definition cannot be used: Get says why it is left out.
+	// Errors: unreachable (a required server).
 	List(ctx context.Context) ([]ToolInfo, []Problem, error)
 	// Get returns all that is known of one tool, by its exposed name or as SERVER.TOOL: what changed it on the way from
 	// the server to the model, or why it is left out. Errors: not_found.

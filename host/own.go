@@ -40,7 +40,8 @@ func newOwnTools(server string, t tenon.Toolset, log *slog.Logger) *ownTools {
 func (o *ownTools) Tools(ctx context.Context) (tools []tenon.Tool, err error) {
 	if !isolated(func() { tools, err = o.list(ctx) }) {
 		o.log.Error("a toolset of the program "+exited, "server", o.server)
-		return nil, tenon.Errorf(tenon.CodeInternal, "toolset '%s' %s when it was asked for its tools", o.server, exited)
+		return nil, tenon.Errorf(tenon.CodeInternal, "toolset '%s' %s when it was asked for its "+
+			"tools", o.server, exited)
 	}
 	return tools, err
 }
@@ -71,8 +72,8 @@ func (o *ownTools) problems() (list []error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, name := range o.repeated {
-		list = append(list, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: it is the second one "+
-			"of this name; the first one is offered", tenon.Visible(name), o.server))
+		list = append(list, tenon.Errorf(tenon.CodeConfig, "tool '%s' of server '%s' is left out: it is the "+
+			"second one of this name; the first one is offered", tenon.Visible(name), o.server))
 	}
 	return list
 }

@@ -34,8 +34,8 @@ func (h serversHandle) Add(ctx context.Context, name string, entry servers.Confi
 		return err
 	}
 	if !entry.IsEnabled() {
-		return tenon.Errorf(tenon.CodeConfig, "servers.%s.enabled: the entry is disabled, so the server is not started "+
-			"and not added; leave the field nil, or add the server when it is wanted", name)
+		return tenon.Errorf(tenon.CodeConfig, "servers.%s.enabled: the entry is disabled, so the server is not "+
+			"started and not added; leave the field nil, or add the server when it is wanted", name)
 	}
 	if err := h.host.checkFree(name); err != nil {
 		return err
@@ -270,7 +270,7 @@ func (h *Host) dropRemoved(name string) {
 }
 
 // keptNames returns the removed servers, and the listings with the names of their tools, where names has all servers of
-// which sets are the toolsets. Tools of some servers only have names of their own.
+// which sets are the toolsets. A list of some servers only has other names.
 func (h *Host) keptNames(names []string, sets map[string]executor.Toolset) (listings []*catalog.Listing,
 	removed []string) {
 	h.mu.Lock()

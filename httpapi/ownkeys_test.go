@@ -21,7 +21,7 @@ func TestWrongValuesByTheirKeys(t *testing.T) {
 		"maxTokens":   {"/chat", `{"message":"a","maxTokens":-1}`, "maxTokens must not be negative"},
 		"parameters": {"/chat", `{"message":"a","parameters":{"topP":2,"maxTokens":-1,"presencePenalty":5}}`,
 			"parameters.maxTokens must not be negative; parameters.topP must be from 0 to 1, not 2; parameters.presencePenalty must be from -2 to 2, not 5"},
-		"OpenAI":      {"/v1/chat/completions", `{"messages":[{"role":"user","content":"a"}],"top_p":-1}`, "top_p must be from 0 to 1, not -1"},
+		"OpenAI":      {"/v1/chat/completions", `{"model":"default","messages":[{"role":"user","content":"a"}],"top_p":-1}`, "top_p must be from 0 to 1, not -1"},
 		"OpenAI, new": {"/v1/chat/completions", `{"messages":[{"role":"user","content":"a"}],"max_completion_tokens":-1}`, "max_completion_tokens must not be negative"},
 		"no prompt":   {"/mcp/prompts/get", `{"serverId":"house"}`, "promptName is missing: the prompt of server 'house'"},
 		"no server":   {"/mcp/prompts/get", `{"promptName":"x"}`, "serverId is missing: it names the server of the prompt"},
