@@ -25,7 +25,8 @@ type ExportOptions struct {
 }
 
 // Export writes the remaining rows of a table as CSV or JSON lines, and returns their number. In CSV a missing cell is
-// empty, and lists, structs and tools are JSON. A file is replaced once it is complete; the path "-" is Stdout. Memory
+// empty, or "" if it is the only one of its row, because many readers skip empty lines. Lists, structs and tools are
+// JSON. A file is replaced once it is complete; the path "-" is Stdout. Memory
 // does not grow with the number of rows. Errors: invalid, store, cancelled.
 func Export(ctx context.Context, path string, r *Reader, e ExportOptions) (rows int64, err error) {
 	out, err := createText(ctx, path, e.Stdout)
@@ -99,7 +100,12 @@ func (e *ExportOptions) delimited(ctx context.Context, w *bufio.Writer, r *Reade
 			}
 			line = append(line, text)
 		}
-		if err := out.Write(line); err != nil {
+		if len(line) == 1 && line[0] == "" {
+			out.Flush()
+			if _, err := w.WriteString("\"\"\n"); err != nil {
+				return 0, err
+			}
+		} else if err := out.Write(line); err != nil {
 			return 0, err
 		}
 		rows++
