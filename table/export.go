@@ -22,6 +22,18 @@ type ExportOptions struct {
 	RowIDs    bool   // write the row ids as a first column "<RowID>"
 	Delimiter rune   // delimiter of CSV; 0 means a comma
 	Stdout    io.Writer
+	// Warn receives a warning for each row whose tool cannot be read, and which is left out. If it is nil, such a row is
+	// an error.
+	Warn func(text string)
+}
+
+// leavesOut reports whether the row of an error is left out.
+func (e *ExportOptions) leavesOut(err error) bool {
+	if e.Warn == nil || !IsCellError(err) {
+		return false
+	}
+	e.Warn(err.Error() + "; the row is left out")
+	return true
 }
 
 // Export writes the remaining rows of a table as CSV or JSON lines, and returns their number. In CSV a missing cell is
@@ -51,7 +63,9 @@ func (e *ExportOptions) lines(ctx context.Context, w *bufio.Writer, r *Reader) (
 			return 0, err
 		}
 		line, err := row.object()
-		if err != nil {
+		if e.leavesOut(err) {
+			continue
+		} else if err != nil {
 			return 0, err
 		}
 		if e.RowIDs {
@@ -89,16 +103,11 @@ func (e *ExportOptions) delimited(ctx context.Context, w *bufio.Writer, r *Reade
 		if err != nil {
 			return 0, err
 		}
-		line = line[:0]
-		if e.RowIDs {
-			line = append(line, row.ID)
-		}
-		for _, c := range r.columns {
-			text, err := row.Text(c)
-			if err != nil {
-				return 0, err
-			}
-			line = append(line, text)
+		line, err = e.texts(line[:0], r, row)
+		if e.leavesOut(err) {
+			continue
+		} else if err != nil {
+			return 0, err
 		}
 		if len(line) == 1 && line[0] == "" {
 			out.Flush()
@@ -112,6 +121,21 @@ func (e *ExportOptions) delimited(ctx context.Context, w *bufio.Writer, r *Reade
 	}
 	out.Flush()
 	return rows, out.Error()
+}
+
+// texts appends the fields of a row to a line.
+func (e *ExportOptions) texts(line []string, r *Reader, row Cells) ([]string, error) {
+	if e.RowIDs {
+		line = append(line, row.ID)
+	}
+	for _, c := range r.columns {
+		text, err := row.Text(c)
+		if err != nil {
+			return line, err
+		}
+		line = append(line, text)
+	}
+	return line, nil
 }
 
 // textFile is a text that is being written. The file gets its name when it is complete.
