@@ -126,7 +126,7 @@ func DecodeValue(raw json.RawMessage) (any, error) {
 	return m["v"], err
 }
 
-// uses are the uses of variables in an expression. whole are those of all but single elements of lists.
+// uses are the uses of variables in an expression. whole has no uses of single elements of lists.
 type uses struct{ all, whole []Use }
 
 func (u *uses) add(use Use, element bool) {

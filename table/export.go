@@ -22,8 +22,8 @@ type ExportOptions struct {
 	RowIDs    bool   // write the row ids as a first column "<RowID>"
 	Delimiter rune   // delimiter of CSV; 0 means a comma
 	Stdout    io.Writer
-	// Warn receives a warning for each row whose tool cannot be read, and which is left out. If it is nil, such a row is
-	// an error.
+	// Warn receives a warning for each row whose tool cannot be read. Such a row is left out, or an error if Warn is
+	// nil.
 	Warn func(text string)
 }
 
