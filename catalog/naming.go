@@ -32,6 +32,9 @@ func (n *Naming) safe(s string) string {
 	return s
 }
 
+// Fit returns a name in the form that providers accept, except for its length: `read.file` becomes `read-file`.
+func (n Naming) Fit(name string) string { return n.safe(name) }
+
 // takes reports whether a name is allowed unchanged, apart from its length. Nearly all names are.
 func (n *Naming) takes(s string) bool {
 	for i := range len(s) {

@@ -25,6 +25,7 @@ type Source struct {
 	Extract bool     // replace literal tokens by references to variables
 	Enabled []string // researchai: ids of the enabled servers; nil: as in the file
 	Home    string   // if empty, the user's home folder
+	Servers []string // names of servers that the receiving file has, for tools without a server in the imported file
 }
 
 // Imported is a tenon.yaml that was converted from another program's file.
@@ -76,7 +77,7 @@ func Import(src Source) (*Imported, error) {
 			out.Export, out.Extracted = extract(c)
 		}
 		if len(s.Errs) == 0 {
-			validate(c)
+			validate(c, src.Servers)
 		}
 		if len(s.Errs) == 0 {
 			out.Notes = tree.Sorted(s.Warns)
@@ -89,9 +90,22 @@ func Import(src Source) (*Imported, error) {
 }
 
 // validate checks the converted file as a tenon.yaml. It drops warnings that will be repeated when the file is used.
-func validate(c *compat.Conversion) {
+// there are servers of the file that receives the entries.
+func validate(c *compat.Conversion, there []string) {
 	s := &tree.Sink{}
 	root := c.Out.Clone()
+	if len(there) > 0 {
+		servers, _ := root.Get("servers")
+		if servers == nil {
+			servers = tree.MapAt(root)
+			root.Put("servers", servers)
+		}
+		for _, name := range there {
+			stub := tree.MapAt(root)
+			stub.Put("url", tree.TextAt(root, "https://server.invalid/")) // only its name counts
+			servers.Put(name, stub)
+		}
+	}
 	applyProfile(root, true)
 	d := &decoder{Sink: s, vars: &tree.Variables{Keep: true, Lookup: func(string) (string, bool) { return "", false },
 		Home: c.Home}, nodes: map[string]*tree.Node{},
@@ -165,9 +179,9 @@ func (i *Imported) Profile() string {
 }
 
 // Changes returns the changes that add the entries of the file to a tenon.yaml in the folder dir. left lists the
-// values that cannot be added to a file that already has entries. If the name of an entry is taken there, [PlanEdit]
-// returns an error.
-func (i *Imported) Changes(dir string) (list []Change, left []string) {
+// values that cannot be added to a file that already has entries. With fresh there is no such file yet. If the name
+// of an entry is taken there, [PlanEdit] returns an error.
+func (i *Imported) Changes(dir string, fresh bool) (list []Change, left []string) {
 	i.move(dir)
 	for k, v := range i.root.All() {
 		if v.Kind != tree.Map || !namedMaps[k.Val] && !strings.HasPrefix(k.Val, "x-") {
@@ -175,7 +189,7 @@ func (i *Imported) Changes(dir string) (list []Change, left []string) {
 			continue
 		}
 		for n, name := range v.Keys {
-			if k.Val == "x-"+compat.TrustGraph && trustgraph.IsFileKey(name.Val) {
+			if !fresh && k.Val == "x-"+compat.TrustGraph && trustgraph.IsFileKey(name.Val) {
 				continue // these keys describe a whole file, and the folder already has one
 			}
 			list = append(list, Change{Section: k.Val, Name: name.Val, Add: true, node: v.Vals[n]})

@@ -125,7 +125,7 @@ const maxRowNotes = 20
 
 // takeRows adds the rows of a column, sorted by their content, so that names and digests do not depend on the order
 // of the rows. A row that cannot be used is left out with a note. Notes are printed in the order of the rows. If the
-// table replaces the configured tools and none of its rows can be used, the error is the first row's error.
+// table replaces the configured tools and none of its rows can be used, the error is the first row's error, or invalid.
 func (t *tableTools) takeRows(ctx context.Context, r *table.Reader, c table.Column) error {
 	var rows []table.ToolRow
 	var notes []numberedNote
@@ -181,7 +181,22 @@ func (t *tableTools) takeRows(ctx context.Context, r *table.Reader, c table.Colu
 		}
 		told("%s", n.text)
 	}
+	if t.rows == before && t.at == nil {
+		return tenon.Errorf(tenon.CodeInvalid, "%s: %s, so that there is no tool to offer", t.path,
+			t.unused(len(notes)))
+	}
 	return nil
+}
+
+// unused says why a table has no row that can be used.
+func (t *tableTools) unused(left int) string {
+	switch {
+	case left > 0:
+		return "no row can be used"
+	case t.missing > 0:
+		return "no row has a tool (" + strconv.Itoa(t.missing) + " missing)"
+	}
+	return "it has no rows"
 }
 
 // label returns the name of a server for people and models. The name of a server that only a table names may contain

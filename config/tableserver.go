@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -23,13 +22,14 @@ func (t *tableTools) server(row table.ToolRow) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	key := RowKey(address, row.Tool.Credential)
+	configured := t.c.withTarget(rowServer("", address), row.Tool.Credential, row.Tool.Remote)
+	key := RowKey(address, row.Tool.Credential) + " " + configured // rows of one target may be of several entries
 	if name, known := t.opened[key]; known {
 		return name, nil
 	}
 	insecure := ""
 	if u, err := url.Parse(address.URL); err == nil && (u.Scheme == "http" || u.Scheme == "ws") &&
-		!local(u.Hostname()) && t.c.withTarget(rowServer("", address), row.Tool.Credential) == "" {
+		!local(u.Hostname()) && configured == "" {
 		insecure = unencrypted(u.Scheme, row.Tool.Credential != "")
 	}
 	grade := t.c.Policy.URLs.RequireHTTPS
@@ -82,7 +82,7 @@ func (c *Config) tableServer(path string, t *table.Tool, shared map[string]bool)
 		return address.Server, true, c.usable(t, address.Server)
 	}
 	entry := rowServer(path, address)
-	if name := c.withTarget(entry, t.Credential); name != "" {
+	if name := c.withTarget(entry, t.Credential, t.Remote); name != "" {
 		return name, true, c.usable(t, name)
 	}
 	if why := c.forbidden(address.Command); why != "" {
@@ -140,20 +140,27 @@ func (c *Config) checkRowURL(t *table.Tool, address string) error {
 }
 
 // withTarget returns the configured server with the same command or URL as an entry, or "" if there is none. If there
-// are several, it returns the one with the same credential, or else the first by name.
-func (c *Config) withTarget(entry servers.Config, credential string) string {
-	first := ""
+// are several, those with the same credential come first. Among these, a server whose filters
+// keep the tool comes first, and then the order of names counts.
+func (c *Config) withTarget(entry servers.Config, credential, remote string) string {
+	best, most := "", -1
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		path := "servers." + name
 		if c.added[path] || c.rows[path] != nil || !SameTarget(c.resolved(name), entry) {
 			continue
 		}
+		points := 0
 		if credential != "" && c.SecretName(path+".auth.secret") == credential {
-			return name
+			points += 2
 		}
-		first = cmp.Or(first, name)
+		if c.Servers[name].IsEnabled() && c.hides(name, remote) == "" {
+			points++
+		}
+		if points > most {
+			best, most = name, points
+		}
 	}
-	return first
+	return best
 }
 
 // resolved returns a server's entry with the variables in its command or URL expanded, even if the server is not
@@ -182,8 +189,9 @@ func (c *Config) usable(t *table.Tool, name string) error {
 	return nil
 }
 
-// hides returns the key of the filter that leaves out a tool of a server, or "" if none does. The filters of all
-// configured servers with the same target apply, so that a table cannot evade them.
+// hides returns the key of the filter that leaves out a tool of a server, or "" if none does. `exclude` of all
+// configured servers with the same target applies, so that a table cannot evade it. `include` says which tools an entry
+// has, so that two entries can divide the tools of one target.
 func (c *Config) hides(server, remote string) string {
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		entry, path := c.Servers[name], "servers."+name
@@ -193,7 +201,7 @@ func (c *Config) hides(server, remote string) string {
 		if catalog.Match(entry.Exclude, remote) {
 			return path + ".exclude"
 		}
-		if len(entry.Include) > 0 && !catalog.Match(entry.Include, remote) {
+		if name == server && len(entry.Include) > 0 && !catalog.Match(entry.Include, remote) {
 			return path + ".include"
 		}
 	}
@@ -261,7 +269,7 @@ func (c *Config) isTaken(name string) bool {
 // the reason if the tool cannot be used.
 func (c *Config) RowServer(t *table.Tool, address table.Address) (name, left string) {
 	if name = address.Server; name == "" {
-		name = c.withTarget(rowServer("", address), t.Credential)
+		name = c.withTarget(rowServer("", address), t.Credential, t.Remote)
 	}
 	if _, ok := c.Servers[name]; !ok {
 		return "", ""
@@ -270,10 +278,14 @@ func (c *Config) RowServer(t *table.Tool, address table.Address) (name, left str
 		return name, err.Error()
 	}
 	if why := c.hides(name, t.Remote); why != "" {
-		return name, fmt.Sprintf("server '%s' of the configuration hides tool '%s' (%s)", name,
-			tenon.Visible(t.Remote), why)
+		return name, hiddenTool(name, t.Remote, why)
 	}
 	return name, ""
+}
+
+// hiddenTool says that a filter leaves out a tool.
+func hiddenTool(server, remote, why string) string {
+	return fmt.Sprintf("server '%s' of the configuration hides tool '%s' (%s)", server, tenon.Visible(remote), why)
 }
 
 // forbidden returns the reason why a command may not be started, or "" if it may.

@@ -67,8 +67,11 @@ func (c *Config) Subset(ctx context.Context, path, column string, o table.Option
 			s.More++
 		}
 	}
-	if s.Rows == 0 && first != nil {
+	switch {
+	case s.Rows == 0 && first != nil:
 		return nil, first
+	case s.Rows == 0:
+		return nil, tenon.Errorf(tenon.CodeInvalid, "%s has no row with a tool", r.Name())
 	}
 	return s, nil
 }
@@ -87,23 +90,26 @@ func (c *Config) addRow(s *TableSubset, t *table.Tool) error {
 	}
 	name := address.Server
 	if name == "" {
-		name = c.serverWith(address, t.Credential)
+		name = c.serverWith(address, t.Credential, t.Remote)
 	}
 	if _, ok := c.Servers[name]; !ok {
 		return tenon.Errorf(tenon.CodeNotFound, "tool '%s': no server of this configuration has its address",
 			tenon.Visible(t.Name))
 	}
 	if err := c.usable(t, name); err != nil {
-		return err
+		return tenon.Errorf(tenon.CodeConfig, "%w", err)
+	}
+	if why := c.hides(name, t.Remote); why != "" {
+		return tenon.Errorf(tenon.CodeNotFound, "%s", hiddenTool(name, t.Remote, why))
 	}
 	s.remotes[[2]string{name, t.Remote}] = true
 	return nil
 }
 
 // serverWith returns the server with an address; it may come from a table of tool_tables. If there are several, it
-// returns the one with the same credential, or else the first by name.
-func (c *Config) serverWith(address table.Address, credential string) string {
-	if name := c.withTarget(rowServer("", address), credential); name != "" {
+// returns the one with the same credential or the tool, or else the first by name.
+func (c *Config) serverWith(address table.Address, credential, remote string) string {
+	if name := c.withTarget(rowServer("", address), credential, remote); name != "" {
 		return name
 	}
 	entry, first := rowServer("", address), ""

@@ -64,7 +64,8 @@ and ` + "`index`" + `. A step's result has:
 | tool that is a workflow | ` + "`tables.PORT`" + ` with ` + "`columns`" + ` and ` + "`count`" + ` |
 | foreach | ` + "`items`" + ` (a result each), ` + "`count`, `text`" + ` (a line each) |
 
-Use SQL for more rows: foreach over ` + "`steps.ID.rows`" + `, or a table made of them, fails if the table has more.
+Use SQL for more rows: an expression that needs all ` + "`rows`" + `, such as foreach, a condition or an argument, fails if the
+table has more. ` + "`count`, `columns` and single rows (`rows[0]`)" + ` are always right.
 
 Cells of number columns and parameters of type number are fractions, even if they are whole: 5.0 / 2 is 2.5. A whole
 number becomes a fraction if it is combined with one. A tool's number is whole if it is written so;

@@ -30,7 +30,7 @@ type Expression struct {
 	text    string
 	program cel.Program
 	typ     *cel.Type
-	uses    []Use
+	uses    uses
 }
 
 // Use is a use of a variable in an expression: the variable, then the literal keys that follow it. The path of
@@ -64,7 +64,11 @@ func (x *Expressions) Template(text string) (*Template, error) {
 func (e *Expression) String() string { return e.text }
 
 // Uses returns the variables that the expression uses.
-func (e *Expression) Uses() []Use { return e.uses }
+func (e *Expression) Uses() []Use { return e.uses.all }
+
+// Whole returns the uses of more than one element of a list: size(x.rows) uses x.rows as a whole, and x.rows[0].name
+// does not.
+func (e *Expression) Whole() []Use { return e.uses.whole }
 
 // Value evaluates the expression. The values of the variables must come from [DecodeValue]. The error has code invalid.
 func (e *Expression) Value(vars map[string]any) (json.RawMessage, error) {
@@ -122,21 +126,31 @@ func DecodeValue(raw json.RawMessage) (any, error) {
 	return m["v"], err
 }
 
+// uses are the uses of variables in an expression. whole has no uses of single elements of lists.
+type uses struct{ all, whole []Use }
+
+func (u *uses) add(use Use, element bool) {
+	u.all = append(u.all, use)
+	if !element {
+		u.whole = append(u.whole, use)
+	}
+}
+
 // usesOf finds the variables of an expression.
-func usesOf(tree *cel.Ast) []Use {
+func usesOf(tree *cel.Ast) uses {
 	w := useWalker{}
 	w.walk(tree.NativeRep().Expr())
 	return w.uses
 }
 
 type useWalker struct {
-	uses  []Use
+	uses
 	local []string // variables of loops
 }
 
 func (w *useWalker) walk(e ast.Expr) {
-	if path := w.path(e); path != nil {
-		w.uses = append(w.uses, path)
+	if path, element := w.path(e); path != nil {
+		w.add(path, element)
 		return
 	}
 	switch e.Kind() {
@@ -144,6 +158,13 @@ func (w *useWalker) walk(e ast.Expr) {
 		w.walk(e.AsSelect().Operand())
 	case ast.CallKind:
 		c := e.AsCall()
+		if c.FunctionName() == operators.Index && len(c.Args()) == 2 {
+			if path, _ := w.path(c.Args()[0]); path != nil { // the index is computed
+				w.add(path, true)
+				w.walk(c.Args()[1])
+				return
+			}
+		}
 		if c.IsMemberFunction() {
 			w.walk(c.Target())
 		}
@@ -172,32 +193,32 @@ func (w *useWalker) walk(e ast.Expr) {
 	}
 }
 
-// path returns the variable and the keys of a chain such as steps.a.rows[0]. It is nil if the chain does not begin with
-// a variable, and ends before the first computed key.
-func (w *useWalker) path(e ast.Expr) Use {
+// path returns the variable and the keys of a chain such as steps.a.rows[0], and whether it has an index of a list. The
+// path is nil if the chain does not begin with a variable, and ends before the first computed key.
+func (w *useWalker) path(e ast.Expr) (path Use, element bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
 		if name := e.AsIdent(); !slices.Contains(w.local, name) {
-			return Use{name}
+			return Use{name}, false
 		}
 	case ast.SelectKind:
-		if p := w.path(e.AsSelect().Operand()); p != nil {
-			return append(p, e.AsSelect().FieldName())
+		if p, element := w.path(e.AsSelect().Operand()); p != nil {
+			return append(p, e.AsSelect().FieldName()), element
 		}
 	case ast.CallKind:
 		c := e.AsCall()
 		if c.FunctionName() != operators.Index || len(c.Args()) != 2 {
-			return nil
+			return nil, false
 		}
 		key := c.Args()[1]
 		if key.Kind() != ast.LiteralKind {
-			return nil
+			return nil, false
 		}
-		p := w.path(c.Args()[0])
+		p, element := w.path(c.Args()[0])
 		if s, ok := key.AsLiteral().Value().(string); ok && p != nil {
-			return append(p, s)
+			return append(p, s), element
 		}
-		return p
+		return p, true
 	}
-	return nil
+	return nil, false
 }

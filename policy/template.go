@@ -37,7 +37,7 @@ const (
 // there are urlencode(text), json(value) and base64(text). It is safe for concurrent use.
 type Template struct {
 	pieces []piece
-	uses   []Use
+	uses   uses
 }
 
 // piece is a text, or an expression.
@@ -135,7 +135,9 @@ func (t *Templates) Compile(text string, secrets bool) (*Template, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.uses = append(out.uses, usesOf(tree)...)
+		used := usesOf(tree)
+		out.uses.all = append(out.uses.all, used.all...)
+		out.uses.whole = append(out.uses.whole, used.whole...)
 		e := tree.NativeRep().Expr()
 		encoded := e.AsCall() != nil && e.AsCall().FunctionName() == "urlencode"
 		out.pieces = append(out.pieces, piece{program: program, source: source, encoded: encoded, quoted: quotes})
@@ -230,7 +232,10 @@ func (t *Template) Render(args json.RawMessage, how Escape, secret func(name str
 }
 
 // Uses returns the variables that the template uses.
-func (t *Template) Uses() []Use { return t.uses }
+func (t *Template) Uses() []Use { return t.uses.all }
+
+// Whole is as for [Expression.Whole].
+func (t *Template) Whole() []Use { return t.uses.whole }
 
 // Fill inserts values unchanged. vars is as for [Expression.Value]. It returns the errors of Render.
 func (t *Template) Fill(vars map[string]any) (string, error) {

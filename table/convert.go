@@ -62,8 +62,9 @@ const maxRecord = maxValueBytes
 
 // Import writes a table of a CSV file or of JSON lines, and returns the number of rows. It reads the input twice: for
 // the types of the columns, and for the values. Memory grows neither with the number of rows nor with the size of the
-// input. The column "<RowID>" becomes the row ids. An empty field of CSV, and a key that an object does not have, is a
-// missing cell. Errors: invalid (with the row and the column), too_large, store, cancelled.
+// input. The column "<RowID>" becomes the row ids. An empty field of CSV, an empty line if there is one column, and
+// a key that an object does not have is a missing cell. Errors: invalid (with the row and the column), too_large,
+// store, cancelled.
 func Import(ctx context.Context, path string, in io.ReadSeeker, i ImportOptions, o WriteOptions) (int64, error) {
 	o, err := o.withDefaults()
 	if err != nil {

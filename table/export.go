@@ -22,10 +22,23 @@ type ExportOptions struct {
 	RowIDs    bool   // write the row ids as a first column "<RowID>"
 	Delimiter rune   // delimiter of CSV; 0 means a comma
 	Stdout    io.Writer
+	// Warn receives a warning for each row whose tool cannot be read. Such a row is left out, or an error if Warn is
+	// nil.
+	Warn func(text string)
+}
+
+// leavesOut reports whether the row of an error is left out.
+func (e *ExportOptions) leavesOut(err error) bool {
+	if e.Warn == nil || !IsCellError(err) {
+		return false
+	}
+	e.Warn(err.Error() + "; the row is left out")
+	return true
 }
 
 // Export writes the remaining rows of a table as CSV or JSON lines, and returns their number. In CSV a missing cell is
-// empty, and lists, structs and tools are JSON. A file is replaced once it is complete; the path "-" is Stdout. Memory
+// empty, or "" if it is the only one of its row, because many readers skip empty lines. Lists, structs and tools are
+// JSON. A file is replaced once it is complete; the path "-" is Stdout. Memory
 // does not grow with the number of rows. Errors: invalid, store, cancelled.
 func Export(ctx context.Context, path string, r *Reader, e ExportOptions) (rows int64, err error) {
 	out, err := createText(ctx, path, e.Stdout)
@@ -50,7 +63,9 @@ func (e *ExportOptions) lines(ctx context.Context, w *bufio.Writer, r *Reader) (
 			return 0, err
 		}
 		line, err := row.object()
-		if err != nil {
+		if e.leavesOut(err) {
+			continue
+		} else if err != nil {
 			return 0, err
 		}
 		if e.RowIDs {
@@ -88,24 +103,39 @@ func (e *ExportOptions) delimited(ctx context.Context, w *bufio.Writer, r *Reade
 		if err != nil {
 			return 0, err
 		}
-		line = line[:0]
-		if e.RowIDs {
-			line = append(line, row.ID)
+		line, err = e.texts(line[:0], r, row)
+		if e.leavesOut(err) {
+			continue
+		} else if err != nil {
+			return 0, err
 		}
-		for _, c := range r.columns {
-			text, err := row.Text(c)
-			if err != nil {
+		if len(line) == 1 && line[0] == "" {
+			out.Flush()
+			if _, err := w.WriteString("\"\"\n"); err != nil {
 				return 0, err
 			}
-			line = append(line, text)
-		}
-		if err := out.Write(line); err != nil {
+		} else if err := out.Write(line); err != nil {
 			return 0, err
 		}
 		rows++
 	}
 	out.Flush()
 	return rows, out.Error()
+}
+
+// texts appends the fields of a row to a line.
+func (e *ExportOptions) texts(line []string, r *Reader, row Cells) ([]string, error) {
+	if e.RowIDs {
+		line = append(line, row.ID)
+	}
+	for _, c := range r.columns {
+		text, err := row.Text(c)
+		if err != nil {
+			return line, err
+		}
+		line = append(line, text)
+	}
+	return line, nil
 }
 
 // textFile is a text that is being written. The file gets its name when it is complete.

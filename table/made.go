@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,9 +55,9 @@ func WriteRows(
 	return m.write(ctx, path, o)
 }
 
-// WriteCSV writes a table of CSV (RFC 4180) with a header line. An empty field is null. For types
-// see [WriteRows]; the types of other columns are inferred from the values: integer, number,
-// boolean, timestamp, otherwise string.
+// WriteCSV writes a table of CSV (RFC 4180) with a header line. An empty field is null, and so is
+// an empty line of a table of one column. For types see [WriteRows]; the types of other columns are
+// inferred from the values: integer, number, boolean, timestamp, otherwise string.
 func WriteCSV(ctx context.Context, path string, data []byte, types map[string]string, o WriteOptions) error {
 	r, m, err := readHeader(bytes.NewReader(data), types, ',')
 	if err != nil {
@@ -93,13 +92,12 @@ func WriteCSV(ctx context.Context, path string, data []byte, types map[string]st
 }
 
 // readHeader reads the header line of CSV. The caller reads the records.
-func readHeader(in io.Reader, types map[string]string, delimiter rune) (*csv.Reader, *maker, error) {
+func readHeader(in io.Reader, types map[string]string, delimiter rune) (*csvReader, *maker, error) {
 	buf := bufio.NewReader(in)
 	if bom, err := buf.Peek(3); err == nil && string(bom) == "\xef\xbb\xbf" {
 		_, _ = buf.Discard(3) // the bytes are in the buffer
 	}
-	r := csv.NewReader(buf)
-	r.ReuseRecord, r.Comma = true, delimiter
+	r := newCSVReader(buf, delimiter)
 	header, err := r.Read()
 	if err != nil {
 		return nil, nil, invalid("the CSV has no header line: %w", err)
@@ -135,7 +133,7 @@ func CSVColumns(in io.Reader, types map[string]string) ([]string, error) {
 }
 
 // notUTF8 returns the error for a field of the last record.
-func notUTF8(r *csv.Reader, field int, name string) error {
+func notUTF8(r *csvReader, field int, name string) error {
 	line, column := r.FieldPos(field)
 	where := fmt.Sprintf("line %d, column %d", line, column)
 	if name != "" {

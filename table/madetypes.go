@@ -76,20 +76,58 @@ func isOf(v any, typ string, guess bool) bool {
 			return false // converting a code such as 007 to a number would change it
 		}
 	}
-	if typ == "number" && longInteger(v) {
+	if typ == "number" && (longInteger(v) || longDecimal(v)) {
 		return false // a float would lose digits, so the column is text
 	}
-	_, err := convert(v, typ)
+	made, err := convert(v, typ)
+	if at, ok := made.(time.Time); ok && at.Nanosecond()%1000 != 0 {
+		return false // timestamps have microseconds
+	}
+	if made == int64(0) && strings.HasPrefix(textOf(v), "-") {
+		return false // only a float has a negative zero
+	}
 	return err == nil
+}
+
+// textOf returns the text of a number or a text, or "" for other values.
+func textOf(v any) string {
+	if n, ok := v.(json.Number); ok {
+		return string(n)
+	}
+	s, _ := v.(string)
+	return s
+}
+
+// floatDigits is the number of significant digits that identify a float64. Programs write floats with up to so many,
+// such as 0.10000000000000001 for 0.1.
+const floatDigits = 17
+
+// longDecimal reports whether a value is a number whose digits a float64 cannot hold, or which is so small that the
+// float would be zero.
+func longDecimal(v any) bool {
+	text := textOf(v)
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return false // it is no number
+	}
+	digits := significant(text)
+	return len(digits) > floatDigits && digits != significant(strconv.FormatFloat(f, 'e', -1, 64)) ||
+		f == 0 && digits != ""
+}
+
+// significant returns the digits of a decimal number without its sign, point and exponent, and without zeros at both
+// ends.
+func significant(text string) string {
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		text = text[:i]
+	}
+	return strings.Trim(strings.ReplaceAll(strings.TrimLeft(text, "+-"), ".", ""), "0")
 }
 
 // longInteger reports whether a value is an integer that a float64 cannot hold.
 func longInteger(v any) bool {
-	text, ok := v.(string)
-	if n, is := v.(json.Number); is {
-		text, ok = string(n), true
-	}
-	if !ok || strings.Trim(text, "-0123456789") != "" {
+	text := textOf(v)
+	if text == "" || strings.Trim(text, "-0123456789") != "" {
 		return false
 	}
 	n, err := strconv.ParseInt(text, 10, 64)

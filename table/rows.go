@@ -82,7 +82,18 @@ func (r *Reader) shownTool(c Column, rec arrow.RecordBatch, i int, row ToolRow) 
 }
 
 func (r *Reader) toolError(c Column, row ToolRow, err error) error {
-	return invalid("%s: %s, column '%s', %w", r.name, row.Place(), c.Name, err)
+	return invalid("%s: %s, column '%s', %w", r.name, row.Place(), c.Name, &cellError{err})
+}
+
+// cellError is the reason why the tool of one row cannot be read.
+type cellError struct{ error }
+
+func (e *cellError) Unwrap() error { return e.error }
+
+// IsCellError reports whether an error concerns the tool of one row only, so that the other rows can be read.
+func IsCellError(err error) bool {
+	var e *cellError
+	return errors.As(err, &e)
 }
 
 // Files returns the table's file store.

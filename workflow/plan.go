@@ -8,7 +8,6 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
-	"github.com/tenonhq/tenon/policy"
 )
 
 // EventPlanned is the kind of the event that records the values of a step's expressions; data: Planned. It is
@@ -63,6 +62,9 @@ func (s *State) plan(p *progress, item int) *Planned {
 		return s.planEach(p, vars)
 	}
 	if p.when != nil {
+		if err := s.partial(p.when); err != nil {
+			return &Planned{Error: asError("when", err)}
+		}
 		yes, err := p.when.Holds(vars)
 		if err != nil {
 			return &Planned{Error: asError("when", err)}
@@ -103,64 +105,34 @@ func (s *State) planEach(p *progress, vars map[string]any) *Planned {
 	return out
 }
 
-// partial returns an error if an expression iterates over the rows of a table, but sees only the first of them.
-// Otherwise the step would run for some rows only, and appear complete.
-func (s *State) partial(e *policy.Expression) error {
-	if e == nil {
-		return nil
-	}
-	for _, use := range e.Uses() {
-		if len(use) != 3 || use[2] != "rows" || !wholeRows(e.String(), use[1]) {
-			continue
-		}
-		of, _ := s.vars[use[0]].(map[string]any)
-		view, _ := of[use[1]].(map[string]any)
-		rows, _ := view["rows"].([]any)
-		if n, ok := view["count"].(int64); ok && n > int64(len(rows)) {
-			return tenon.Errorf(tenon.CodeTooLarge,
-				"there are %d rows of '%s', and expressions see the first %d; select fewer rows, or use a query, "+
-					"which reads all", n, use[1], len(rows))
-		}
-	}
-	return nil
-}
-
-// wholeRows reports whether an expression refers to the rows of a table without an index.
-func wholeRows(text, table string) bool {
-	for {
-		_, rest, found := strings.Cut(text, table+".rows")
-		if !found {
-			return false
-		}
-		if rest = strings.TrimSpace(rest); !strings.HasPrefix(rest, "[") {
-			return true
-		}
-		text = rest
-	}
-}
-
 func (s *State) evaluate(p *progress, vars map[string]any, out *Planned) {
 	var err error
 	what := ""
 	switch p.kind {
 	case StepTool, StepHTTP:
 		what = "args"
-		out.Args, err = evalMap(p.args, vars, false)
+		if err = s.partialMap(p.args); err == nil {
+			out.Args, err = evalMap(p.args, vars, false)
+		}
 	case StepSQL:
 		what = "params"
-		out.Params, err = evalMap(p.params, vars, true)
+		if err = s.partialMap(p.params); err == nil {
+			out.Params, err = evalMap(p.params, vars, true)
+		}
 	case StepTemplate, StepAgent:
 		what = StepTemplate
 		if p.kind == StepAgent {
 			what = "message"
 		}
-		out.Text, err = p.text.Fill(vars)
+		if err = s.partial(p.text); err == nil {
+			out.Text, err = p.text.Fill(vars)
+		}
 	case StepTable:
 		what = "rows"
 		if p.rows == nil {
 			break
 		}
-		if err = s.partial(p.rows.expr); err == nil {
+		if err = s.partialValue(p.rows); err == nil {
 			out.Rows, err = p.rows.eval(vars, true)
 		}
 	}

@@ -181,6 +181,10 @@ func (g *exporter) add(k, v *tree.Node, path string) {
 	} else if !lacks("name") || !catalog.Made(k.Val, id) {
 		t.Put("name", k)
 	}
+	v, flat := g.withArguments(v, path)
+	if flat {
+		done = append(done, "schema")
+	}
 	for _, f := range graphFields() {
 		done = append(done, f.ours)
 		g.field(f, v, t, original, lacks, path)

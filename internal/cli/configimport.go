@@ -223,7 +223,8 @@ func (a *app) writeImport(ctx context.Context, made *config.Imported) error {
 		v, ok := made.Extracted[name]
 		return v, ok
 	}
-	changes, left := made.Changes(dir)
+	_, there := os.Stat(o.File)
+	changes, left := made.Changes(dir, errors.Is(there, fs.ErrNotExist))
 	p, err := a.planEdit(ctx, o, config.Edits{Changes: changes, Create: true, Profile: made.Profile()})
 	if err != nil {
 		return err

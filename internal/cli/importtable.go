@@ -51,7 +51,7 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 	}
 	m := &madeOfTable{from: r, there: there, remotes: map[string]map[string]string{},
 		Servers: map[string]map[string]any{}, Tools: map[string]map[string]any{},
-		Secrets: map[string]map[string]string{}, known: map[string]string{}, write: write}
+		Secrets: map[string]map[string]string{}, known: map[string]string{}, used: map[string]bool{}, write: write}
 	var rows []table.ToolRow
 	notes := rowNotes{app: a, table: file}
 	for row, err := range r.Tools(ctx, c) {
@@ -84,6 +84,7 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 	for _, name := range slices.Sorted(maps.Keys(m.Secrets)) {
 		a.note("fill in secrets.%s: it is read from the variable %s", name, m.Secrets[name]["env"])
 	}
+	src.Servers = slices.Sorted(maps.Keys(m.used))
 	src.Data, err = encodeJSON(m)
 	if err != nil {
 		return src, nil, tenon.Errorf(tenon.CodeInternal, "%s: %w", file, err)
@@ -118,6 +119,7 @@ type madeOfTable struct {
 	Secrets map[string]map[string]string `json:"secrets,omitempty"`
 
 	known map[string]string // address and credential → server
+	used  map[string]bool   // servers of the receiving file that get tools
 	write bool              // files may be written
 	// variables maps the environment variables of secrets to their credentials.
 	variables map[string]string
@@ -195,6 +197,11 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 		return "tool '" + t.Name + "' belongs to server '" + address.Server + "' of another configuration", nil
 	case server == "":
 		server = m.server(t, address)
+	default:
+		if name := entryOfTool(m.there, server, t.Remote); name != "" {
+			return "tool '" + t.Name + "': " + m.there.File + " has tools." + name + " already", nil
+		}
+		m.used[server] = true
 	}
 	if as, again := m.remotes[server][t.Remote]; again {
 		left = "tool '" + t.Remote + "' of that server was already imported"
@@ -214,6 +221,16 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 	}
 	m.Tools[name] = tool
 	return "", nil
+}
+
+// entryOfTool returns the name of the entry for a tool of a server, or "".
+func entryOfTool(c *config.Config, server, remote string) string {
+	for _, name := range slices.Sorted(maps.Keys(c.Tools)) {
+		if e := c.Tools[name].WithDefaults(name); e.Server == server && e.RemoteName == remote {
+			return name
+		}
+	}
+	return ""
 }
 
 // missing describes the agent or model that a tool needs and that a table cannot contain.

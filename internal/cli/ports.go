@@ -47,6 +47,9 @@ func (p *ports) open(a *app, inputs []workflow.Input) (tables map[string]*io.Sec
 			all.close()
 		}
 	}()
+	if err := neverInPlace(portFiles(p.in), portFiles(p.out)); err != nil {
+		return nil, nil, err
+	}
 	tables = map[string]*io.SectionReader{}
 	var files []string
 	for _, arg := range p.in {

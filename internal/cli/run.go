@@ -167,6 +167,9 @@ func newRun(a *app) *cobra.Command {
 			if show && d.detach {
 				return usage(cmd, "--print-prompt starts no run, so --detach has no effect")
 			}
+			if err := neverInPlace([]string{tools.path, f.history}, data.out); err != nil {
+				return usage(cmd, "--data-out: %s", err)
+			}
 			if tools.path != "" {
 				q.table = tools
 			}

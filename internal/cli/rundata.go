@@ -47,6 +47,9 @@ func (d *dataFiles) check(cmd *cobra.Command, detach *detachFlags) error {
 	if err := oneStdin("--data-in", d.in); err != nil {
 		return usage(cmd, "%s", err)
 	}
+	if err := neverInPlace(d.in, d.out); err != nil {
+		return usage(cmd, "--data-out: %s", err)
+	}
 	if detach.detach && len(d.out) > 0 {
 		return usage(cmd, "--data-out does not go with --detach, which does not wait for the run's end")
 	}
@@ -112,7 +115,7 @@ func (a *app) openData(what, file string) (in *io.SectionReader, done func(), er
 }
 
 // write writes the last tables that the run has made, oldest first. If there are fewer tables than files, it writes
-// empty tables to the remaining files.
+// empty tables to the remaining names, and leaves files that exist.
 func (d *dataFiles) write(ctx context.Context, a *app, h desk, run tenon.Run) error {
 	if len(d.out) == 0 || run.ID == "" {
 		return nil
@@ -127,6 +130,10 @@ func (d *dataFiles) write(ctx context.Context, a *app, h desk, run tenon.Run) er
 			if err := a.writeData(ctx, h, run.ID, made[i], file); err != nil {
 				return err
 			}
+			continue
+		}
+		if _, err := os.Lstat(file); err == nil {
+			a.note("warning: the run has made %s, so %s is left as it was", plural(len(made), "table"), safeLine(file))
 			continue
 		}
 		if err := table.WriteRows(ctx, file, nil, nil, table.WriteOptions{}); err != nil {

@@ -27,8 +27,9 @@ func newTablesConvert(a *app) *cobra.Command {
 			"converted one after another, so a file may be larger than memory.\n\n" +
 			"CSV has a header line, and an empty field is a missing cell. The type of a column follows from all\n" +
 			"of its values: integer, number, boolean or timestamp, otherwise string; --type overrides it.\n" +
-			"Numbers that would change, such as 007, are strings. In CSV, lists, structs and tools are JSON.\n" +
-			"The column <RowID> has the row ids; --row-ids writes it.\n\n" +
+			"Numbers that would change, such as 007 or one with more digits than a float has, and times with\n" +
+			"nanoseconds are strings. In CSV, lists, structs and tools are JSON. In a table of one column, an\n" +
+			"empty line is a missing cell. The column <RowID> has the row ids; --row-ids writes it.\n\n" +
 			"The program tenon-parquet converts between Arrow and Parquet.\n\n" +
 			tablesHelp,
 		Example: "  tenon tables convert sales.csv --out sales.arrow --type zip=string\n" +
@@ -150,8 +151,8 @@ func (c *tableConvert) run(ctx context.Context, input string) error {
 
 func (c *tableConvert) convert(ctx context.Context, cfg *config.Config, input string,
 	o table.WriteOptions) (n int64, err error) {
-	if st, err := os.Stat(c.to.out); err == nil && st.Mode().IsRegular() && sameFile(input, c.to.out) {
-		return 0, tenon.Errorf(tenon.CodeInvalid, "%s is never changed in place; write to another file", input)
+	if err := neverInPlace([]string{input}, []string{c.to.out}); err != nil {
+		return 0, err
 	}
 	if c.source == table.FormatArrow {
 		r, err := table.Open(ctx, input, c.legacyRead(cfg))
@@ -163,7 +164,7 @@ func (c *tableConvert) convert(ctx context.Context, cfg *config.Config, input st
 			return table.Concat(ctx, c.to.out, []*table.Reader{r}, o)
 		}
 		return table.Export(ctx, c.to.out, r, table.ExportOptions{Format: c.target, RowIDs: c.rowIDs,
-			Delimiter: c.comma, Stdout: c.textOut()})
+			Delimiter: c.comma, Stdout: c.textOut(), Warn: func(text string) { c.note("%s", safeLine(text)) }})
 	}
 	in, done, err := c.openText(input)
 	if err != nil {

@@ -71,7 +71,11 @@ func (s *tableShow) rows(ctx context.Context, r *table.Reader, limit int64, do f
 		if limit >= 0 && row.Index >= s.skip+limit {
 			return true, nil
 		}
-		if err := do(row); err != nil {
+		err := do(row)
+		switch {
+		case table.IsCellError(err):
+			s.note("%s; the row is left out", safeLine(err.Error()))
+		case err != nil:
 			return false, err
 		}
 	}

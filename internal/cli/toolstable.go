@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -216,7 +217,7 @@ func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Sn
 		if from.foreign {
 			foreign++
 		}
-		name := rowName(t)
+		name := rowName(t, entry.Naming)
 		if name != t.Remote {
 			renamed++
 		}
@@ -247,10 +248,10 @@ func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Sn
 // rowName returns the name of a tool in a table. It is the server's name for the tool, because other programs call it
 // by this name, unless the configuration gives the tool another name. Names that tenon only made fit for models, or
 // distinct, are made again by each reader.
-func rowName(t *tenon.Tool) string {
+func rowName(t *tenon.Tool, naming catalog.Naming) string {
 	wanted := cmp.Or(t.Rules.Wanted, t.Name)
 	var names, remotes catalog.ToolNames
-	if wanted == t.Remote || names.Make(wanted) == remotes.Make(t.Remote) {
+	if wanted == t.Remote || wanted == naming.Fit(t.Remote) || names.Make(wanted) == remotes.Make(t.Remote) {
 		return t.Remote
 	}
 	return wanted
@@ -297,6 +298,11 @@ func (a *app) origin(cfg *config.Config, server string, entry servers.Config) (o
 	if _, query, ok := strings.Cut(o.address, "?"); ok && query != "" && !o.foreign {
 		a.note("server '%s': the table contains its whole URL, including the part after the ?, for everybody who "+
 			"gets the table; put a secret in it into a variable", server)
+	}
+	if len(entry.Headers) > 0 && o.address == entry.URL {
+		a.note("server '%s' gets the headers %s, which a table does not hold: where the server is not configured, its "+
+			"rows are called without them; put a credential into servers.%s.auth, with a secret under secrets", server,
+			tenon.Visible(strings.Join(slices.Sorted(maps.Keys(entry.Headers)), ", ")), server)
 	}
 	if entry.Auth.Type != "" && entry.Auth.Type != servers.AuthNone {
 		if o.credential = cfg.SecretName("servers." + server + ".auth.secret"); o.credential == "" {
@@ -353,6 +359,9 @@ func (c *callTable) flags(cmd *cobra.Command) {
 // pick reads the selected tool, and the workflow if the tool is one.
 func (a *app) pick(ctx context.Context, cfg *config.Config, c *callTable, name string) (t *table.Tool,
 	w host.Workflow, err error) {
+	if err := neverInPlace([]string{c.path}, portFiles(c.out)); err != nil {
+		return nil, w, err
+	}
 	r, err := table.Open(ctx, c.path, a.tableOptions(cfg))
 	if err != nil {
 		return nil, w, err

@@ -173,7 +173,7 @@ func newWorkflowsPack(a *app) *cobra.Command {
 		Use:   "pack PATH... (--out FILE.zip | --table TABLE)",
 		Short: "Pack workflows into a zip or a table",
 		Long: "Packs a workflow with the files that it needs. --out writes one workflow as a zip. --table writes\n" +
-			"an Arrow table whose rows are the workflows as tools (the seed's Workflow to Tool); the packed\n" +
+			"an Arrow table whose rows are the workflows as tools; the packed\n" +
 			"files are in TABLE.filestore, or in the table's own zip if its name ends in .tooltable. tenon\n" +
 			"tables concat joins such a table with a table of tools list --out. Results and credentials are\n" +
 			"never packed.\n\n" +
