@@ -96,7 +96,7 @@ func (o Options) choose() (path string, found bool) {
 				return p, true
 			}
 		}
-		// An agent is a configuration of its own, so the nearest file counts. The other formats are files of editors,
+		// An agent is a complete configuration, so the nearest file counts. The other formats are files of editors,
 		// which often are next to a tenon.yaml or below it.
 		// agent.yaml may also belong to another program.
 		if p := filepath.Join(dir, agentName); dir == o.Dir && isFile(p) && isForeign(p) {

@@ -41,7 +41,8 @@ func Load(ctx context.Context, o Options) (*Config, error) {
 	}
 	if len(files) == 0 {
 		return nil, tenon.Errorf(tenon.CodeNotFound,
-			"no tenon.yaml in %s or a folder above it; 'tenon init' writes one, -c FILE names one%s", o.Dir, o.strangeAgent())
+			"no tenon.yaml in %s or a folder above it; 'tenon init' writes one, -c FILE names one%s",
+			o.Dir, o.strangeAgent())
 	}
 	c, err := build(ctx, o, files)
 	if err != nil {

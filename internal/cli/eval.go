@@ -148,7 +148,8 @@ func (a *app) attemptEnded(t eval.Attempt) {
 	case t.Passed:
 		fmt.Fprintln(a.err, a.errStyle(green, "✓"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)))
 	case !t.Judged && t.Whole():
-		fmt.Fprintln(a.err, a.errStyle(dim, "-"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)), "", "not judged")
+		fmt.Fprintln(a.err, a.errStyle(dim, "-"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)), "",
+			"not judged")
 	default:
 		fmt.Fprintln(a.err, a.errStyle(red, "✗"), safeLine(t.Case), "", a.errStyle(dim, took(t.Millis)), "",
 			safeLine(t.Reason()))
