@@ -84,7 +84,8 @@ func (d *Direct) Next() []tenon.Command {
 	case d.ended || d.call.IsRunning() && d.cancel != nil:
 		return nil
 	case d.call.IsSettled() && d.cancel != nil && (unknown || tenon.ErrorCode(failed) == tenon.CodeCancelled):
-		return d.done(tenon.RunCancelled, tenon.StopCancelled, failed) // the error says that the call may have had effects
+		// The error says that the call may have had effects.
+		return d.done(tenon.RunCancelled, tenon.StopCancelled, failed)
 	case d.call.IsSettled() && failed != nil:
 		return d.done(tenon.RunFailed, tenon.StopError, failed)
 	case d.call.IsSettled():

@@ -12,8 +12,8 @@ import (
 )
 
 // Adopt makes an engine begin the run while the call is in progress. It does nothing if an engine has already begun the
-// run, or if the run has ended or was cancelled. The engine stores the run, its decision and the start of the call in one commit. So the
-// store never contains a run whose call another process would make again.
+// run, or if the run has ended or was cancelled. The engine stores the run, its decision and the start of the call in
+// one commit. So the store never contains a run whose call another process would make again.
 func (l *Light) Adopt(ctx context.Context) error {
 	l.adopting.Lock()
 	defer l.adopting.Unlock()

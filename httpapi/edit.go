@@ -97,9 +97,9 @@ func (c *call) putConfigServer() error {
 	if err != nil {
 		// The body is wrong, not our files.
 		return refuse(http.StatusBadRequest, tenon.CodeInvalid, "entry: it is an object of mcpServers, as in "+
-			".mcp.json, which has not all keys of servers in tenon.yaml; rules for the server's tools are set with PUT "+
-			"/api/v1/config/tools/{name} or, under policy.defaults and rules, with PUT /api/v1/config/entries; write "+
-			"other keys, such as auth, into the file: %w", err)
+			".mcp.json, which has not all keys of servers in tenon.yaml; rules for the server's tools are set with "+
+			"PUT /api/v1/config/tools/{name} or, under policy.defaults and rules, with PUT /api/v1/config/entries; "+
+			"write other keys, such as auth, into the file: %w", err)
 	}
 	change.Add = true
 	if r.RegistryName != "" {

@@ -255,7 +255,8 @@ func (s *Server) remedy(err error) string {
 // it may be any of several. It returns "" if no header is configured.
 func (s *Server) headerKey() string {
 	names := slices.Sorted(maps.Keys(s.cfg.Headers))
-	if secret := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !NamesSecret(n) }); len(secret) > 0 {
+	isOther := func(n string) bool { return !NamesSecret(n) }
+	if secret := slices.DeleteFunc(slices.Clone(names), isOther); len(secret) > 0 {
 		names = secret
 	}
 	switch len(names) {

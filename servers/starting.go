@@ -21,8 +21,8 @@ type Starting struct {
 	Line string
 }
 
-// String describes what the server is doing: the latest line, "npx is starting PACKAGE, or fetching it first", or "still
-// starting". A runner does not say whether it has the package already.
+// String describes what the server is doing: the latest line, "npx is starting PACKAGE, or fetching it first", or
+// "still starting". A runner does not say whether it has the package already.
 func (s Starting) String() string {
 	switch {
 	case s.Line != "":

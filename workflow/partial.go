@@ -62,7 +62,8 @@ func cut(view map[string]any, name string) error {
 		return nil
 	}
 	return tenon.Errorf(tenon.CodeTooLarge, "there are %d rows of '%s', and expressions see the first %d; select "+
-		"fewer rows, or use a query, which reads all; count is the number of all rows", n, tenon.Visible(name), len(rows))
+		"fewer rows, or use a query, which reads all; count is the number of all rows", n, tenon.Visible(name),
+		len(rows))
 }
 
 // partialValue is partial for the expressions in a value.

@@ -320,7 +320,8 @@ func probe(ctx context.Context, h *host.Host, names []string, connect bool) []se
 				for _, t := range tools {
 					info.ToolNames = append(info.ToolNames, t.Remote)
 					if why := catalog.Unusable(t.Input); why != "" {
-						info.Unusable = append(info.Unusable, catalog.Withheld{Server: name, Remote: t.Remote, Reason: why})
+						left := catalog.Withheld{Server: name, Remote: t.Remote, Reason: why}
+						info.Unusable = append(info.Unusable, left)
 					}
 				}
 			}

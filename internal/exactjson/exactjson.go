@@ -71,8 +71,8 @@ func decode(raw []byte, v any, m mode) error {
 	return err
 }
 
-// misplaced returns the first value whose type differs from the type of its field, or nil if it does not find it. Unlike
-// the error of encoding/json, its Field has the keys of maps and the places in lists: arguments.name, stop.1.
+// misplaced returns the first value whose type differs from the type of its field, or nil if it does not find it.
+// Unlike the error of encoding/json, its Field has the keys of maps and the places in lists: arguments.name, stop.1.
 func (c *checker) misplaced(raw []byte, t reflect.Type) *json.UnmarshalTypeError {
 	for t.Kind() == reflect.Pointer && !decodesItself(t) {
 		t = t.Elem()
