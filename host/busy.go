@@ -12,8 +12,8 @@ import (
 // means that another question got its turn.
 const maxBehind = 20
 
-// behindOthers repeats the beginning of a run while other runs continue the session in between. What begins has to read
-// the end of the session again.
+// behindOthers repeats the beginning of a run while other runs continue the session in between. Begin reads the end of
+// the session each time.
 func behindOthers(begin func() error) (err error) {
 	for range maxBehind {
 		if err = begin(); !errors.Is(err, store.ErrContinued) {

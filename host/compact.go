@@ -10,8 +10,10 @@ import (
 	"github.com/tenonhq/tenon/store"
 )
 
-func (h sessionsHandle) Compact(ctx context.Context, session, model string) (run tenon.Run, err error) {
-	err = behindOthers(func() error {
+func (h sessionsHandle) Compact(ctx context.Context, session, model string) (tenon.Run, error) {
+	var run tenon.Run
+	err := behindOthers(func() error {
+		var err error
 		run, err = h.compactAtEnd(ctx, session, model)
 		return err
 	})

@@ -54,8 +54,8 @@ func (m *models) opened(ctx context.Context, key openKey, own json.RawMessage) (
 	}
 }
 
-// look returns the open model of a key. If there is none, wait ends when another call has tried to open it; it is nil if
-// the caller has to open it.
+// look returns the open model of a key. If there is none, wait ends when another call has tried to open it. It is nil
+// if the caller has to open it.
 func (m *models) look(key openKey) (o executor.Model, wait <-chan struct{}, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

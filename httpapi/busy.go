@@ -92,8 +92,8 @@ func (c *call) leftQueue() error {
 	return tenon.Errorf(tenon.CodeCancelled, "the client went away before its message was its turn")
 }
 
-// queues are the messages that wait for their sessions, in the order of their arrival at this process. Messages at
-// other processes of the store wait in queues of their own. The gates of requests bound their number.
+// queues are the messages that wait for their sessions, in the order of their arrival at this process. Other processes
+// of the store have other queues. The gates of requests bound the number of messages.
 type queues struct {
 	mu sync.Mutex
 	of map[string][]chan struct{} // by session; the first one is closed
@@ -127,9 +127,11 @@ func (q *queues) leave(session string, turn chan struct{}) {
 	line := q.of[session]
 	first := line[0] == turn
 	line = slices.DeleteFunc(line, func(c chan struct{}) bool { return c == turn })
-	if q.of[session] = line; len(line) == 0 {
+	q.of[session] = line
+	switch {
+	case len(line) == 0:
 		delete(q.of, session)
-	} else if first {
+	case first:
 		close(line[0])
 	}
 }

@@ -24,8 +24,10 @@ import (
 type Append struct {
 	// Create is the run's row, for its first append only. It fails with conflict if the run exists. With Exclusive, it
 	// also fails with conflict if the session has another run that has not ended, or if Parent and ParentSeq are not
-	// the session's head and the head's last event in the session; see [ErrContinued]. A run with a Caller is a part of
-	// that run: it blocks no other run and is never blocked, and the session does not count it or use it as its head.
+	// the session's head and the head's last event in the session; see [ErrContinued].
+	//
+	// A run with a Caller is a part of that run: it blocks no run and is never blocked, and the session does not count
+	// it or use it as its head.
 	Create    *tenon.Run
 	Exclusive bool
 	// Blobs and Uses are for Create only. Blobs are data that the run needs besides its events (see [Blobs]). Uses are

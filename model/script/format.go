@@ -249,8 +249,8 @@ func Parse(name string, data []byte) (*Model, error) {
 	return m, nil
 }
 
-// isScript reports whether data looks like a script, perhaps one with mistakes. Errors quote only such a file: any other
-// is a file that somebody named by mistake, and can hold secrets.
+// isScript reports whether data looks like a script, perhaps one with mistakes. Errors quote only such a file. Any
+// other file was named by mistake, and can hold secrets.
 func isScript(data []byte) bool {
 	keys := []string{"steps", "conversations"}
 	var root map[string]yaml.Node

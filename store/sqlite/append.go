@@ -226,7 +226,8 @@ func (w *writer) create(a *store.Append, blobs []blob, waiting []byte) (*positio
 	return p, nil
 }
 
-// free refuses a new run if another run of its session has not ended, or if it does not continue the session at its end.
+// free refuses a new run if another run of its session has not ended, or if it does not continue the session at its
+// end.
 func (w *writer) free(r *tenon.Run) error {
 	if r.Session == "" || r.Caller != "" {
 		return nil
