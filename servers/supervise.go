@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/deepstack"
 	"github.com/tenonhq/tenon/transport"
 )
 
@@ -216,4 +217,38 @@ func (s *Server) once(ctx context.Context, what string, f func(c *link) error) e
 		s.status.Error = st.Error
 	}
 	return err
+}
+
+// dialInTime dials within the server's timeout. A connection that is made later is closed.
+func (s *Server) dialInTime() (*dialed, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.Timeout)
+	defer cancel()
+	type outcome struct {
+		d   *dialed
+		err error
+	}
+	slow := s.watchStart() // started before the dial, because a process can write its first line at once
+	s.slow.Store(slow)
+	defer func() { s.slow.Store(nil); slow.stop() }()
+	done := make(chan outcome, 1)
+	s.wg.Go(func() {
+		deepstack.Work()
+		d, err := s.connector(ctx)
+		done <- outcome{d, err}
+	})
+	var o outcome
+	late := time.NewTimer(s.cfg.Timeout + teardown)
+	defer late.Stop()
+	select {
+	case o = <-done:
+	case <-late.C:
+		o.err = &tenon.Error{Code: tenon.CodeTimeout, Message: "it did not answer in time",
+			Err: context.DeadlineExceeded}
+		s.wg.Go(func() {
+			if o := <-done; o.d != nil {
+				_ = o.d.conn.Close() // nobody waits for it any more
+			}
+		})
+	}
+	return o.d, o.err
 }
