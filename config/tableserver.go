@@ -140,8 +140,7 @@ func (c *Config) checkRowURL(t *table.Tool, address string) error {
 }
 
 // withTarget returns the configured server with the same command or URL as an entry, or "" if there is none. If there
-// are several, those with the same credential come first, then those with filters that keep the tool, then those with
-// the first name.
+// are several, it prefers the same credential, then filters that keep the tool, then the first name.
 func (c *Config) withTarget(entry servers.Config, credential, remote string) string {
 	best, most := "", -1
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
