@@ -90,7 +90,7 @@ func ExampleTools() {
 	// Output:
 	// now of wall
 	// now of wall, wrist_now of wrist
-	// now of wrist
+	// wrist_now of wrist
 }
 
 // An MCP server can be added while the host is open. Its entry filters and renames its tools. Then a Go function gets
