@@ -99,7 +99,7 @@ func (f *Failure) read(body []byte) {
 		f.Message = rawjson.String(object)
 		return
 	}
-	var code, typ, status, name string
+	var code, typ, status, name, coral string
 	var raw []byte
 	for k, v := range rawjson.Fields(object) {
 		switch string(k) {
@@ -114,6 +114,9 @@ func (f *Failure) read(body []byte) {
 			}
 		case "status":
 			status = rawjson.String(v)
+		case "__type": // AWS: com.amazon.coral.service#ExpiredTokenException
+			coral = rawjson.String(v)
+			coral = coral[strings.LastIndexByte(coral, '#')+1:]
 		case "param":
 			f.Param = rawjson.String(v)
 		case "metadata": // OpenRouter: the error of the provider behind it
@@ -129,7 +132,7 @@ func (f *Failure) read(body []byte) {
 		}
 	}
 	f.addCause(name, raw)
-	for _, t := range []string{code, typ, status} {
+	for _, t := range []string{code, typ, status, coral} {
 		if t != "" {
 			f.Type = t
 			break
