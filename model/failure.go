@@ -306,6 +306,8 @@ func (c *Client) misplaced(f *Failure) string {
 			return "correct the name of the deployment in " + c.cfg.key("base_url")
 		}
 		return "set " + c.cfg.key("model") + " to the name of a deployment of this resource"
+	case has("operationnotsupported", "operation does not work with the specified model"):
+		return "the model has another API; change " + c.cfg.key("api") + " or " + c.cfg.key("model")
 	case has("model identifier is invalid", "model id is invalid"):
 		return fmt.Sprintf("check %s, and whether %s has it", c.cfg.key("model"), c.cfg.key("region"))
 	case has("user location is not supported", "unsupported region", "is not supported in this region",

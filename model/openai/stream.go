@@ -146,7 +146,7 @@ func (a *answer) chunk(data []byte) error {
 		case "search_results": // Perplexity, with titles
 			a.results = append(a.results[:0], v...)
 		case "error":
-			if !rawjson.IsNull(v) {
+			if !rawjson.IsNull(v) && string(v) != `""` {
 				failure = v
 			}
 		case "object": // an error object of Mistral or vLLM: {"object":"error","message":…}
@@ -377,7 +377,8 @@ func (a *answer) response() *tenon.Response {
 			calls++
 		}
 	}
-	r := &tenon.Response{Message: msg, RawStop: cmp.Or(a.finish, model.NoFinish), Model: a.model, ID: a.id, Usage: a.usage, Cost: a.cost}
+	r := &tenon.Response{Message: msg, RawStop: cmp.Or(a.finish, model.NoFinish), Model: a.model, ID: a.id,
+		Usage: a.usage, Cost: a.cost}
 	r.Stop = stopReason(a.finish, calls, len(a.calls), len(a.refusal) > 0)
 	if a.badFinish {
 		r.Stop = tenon.StopBadCall

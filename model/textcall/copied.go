@@ -21,11 +21,12 @@ func (c Call) key() string {
 	return c.Name + " " + string(b)
 }
 
-// prefixes are the beginnings of lines that tools and quotations add: numbers of lines, and the signs of differences and
-// of quotations.
+// prefixes are the beginnings of lines that tools and quotations add: numbers of lines, and the signs of
+// differences and of quotations.
 var prefixes = regexp.MustCompile(`(?m)^[ \t]*(?:\d+[ \t]*[:|\t→][ \t]?|[+\->|]+[ \t]?)`)
 
-// containsCall reports whether a text contains one of the wanted calls in any form, also with other beginnings of lines.
+// containsCall reports whether a text contains one of the wanted calls in any form. The beginnings of its lines that
+// tools add do not matter.
 func containsCall(text string, wanted map[string]bool, tools []tenon.Tool) bool {
 	if searchCalls(text, wanted, tools) {
 		return true

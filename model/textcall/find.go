@@ -10,8 +10,8 @@ import (
 )
 
 // form is a syntax for calls with two marks. A call extends from the first mark to the end of the text, because the
-// closing mark may be missing. Then closed is false, and only a complete object of arguments can be read: a call without
-// its closing mark may have lost parameters.
+// closing mark may be missing. Then closed is false, and only a complete object of arguments can be read. Other calls
+// may have lost parameters.
 type form struct {
 	open, close string
 	read        func(inner string, closed bool, tools []tenon.Tool) (Call, error)

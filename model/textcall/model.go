@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
-	"github.com/tenonhq/tenon/model"
 )
 
 // Model recognizes calls that a model with native tool calls wrote as text instead. It is immutable.
@@ -73,9 +72,6 @@ func read(from *tenon.Response, req *tenon.Request, tools []tenon.Tool) (*tenon.
 	before = Mend(before)
 	if err == nil && slices.ContainsFunc(calls, Call.isMended) {
 		err = &NoCallError{Why: "thinking tags are in the call"}
-	}
-	if err == nil && from.RawStop == model.NoFinish && slices.ContainsFunc(calls, Call.isGuessed) {
-		err = &NoCallError{Why: "the stream ended without a finish reason, and the call is not complete"}
 	}
 	switch {
 	case errors.Is(err, ErrNone):

@@ -25,9 +25,6 @@ type Call struct {
 // isMended reports whether thinking was removed from the call.
 func (c Call) isMended() bool { return IsMended(c.Name) || IsMended(string(c.Args)) }
 
-// isGuessed reports whether the end of the call was not written by the model.
-func (c Call) isGuessed() bool { return slices.Contains(c.Repairs, BracketAdded) }
-
 // NoCallError is the error for a text that resembles a call and cannot be understood.
 type NoCallError struct {
 	Why     string

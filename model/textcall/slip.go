@@ -87,7 +87,8 @@ func begins(before string, token bool) bool {
 			break
 		}
 		fence = afterLine(fence, strings.TrimLeft(first, " \t>"))
-		if line = rest; strings.TrimSpace(first) == "" {
+		line = rest
+		if strings.TrimSpace(first) == "" {
 			paragraph = len(before) - len(rest)
 		}
 	}
@@ -105,7 +106,8 @@ func begins(before string, token bool) bool {
 }
 
 // afterLine returns the marks of the code block that is open after a line. fence are those before it. Only a line with
-// at least as many of the same marks and nothing else closes a block.
+// the same marks and nothing else closes a block. Markdown also closes it at more marks, but a model that writes them
+// often begins an inner block.
 func afterLine(fence, line string) string {
 	for _, c := range []string{"`", "~"} {
 		rest := strings.TrimLeft(line, c)
@@ -114,7 +116,7 @@ func afterLine(fence, line string) string {
 		case len(marks) < len("```"):
 		case fence == "" && !(c == "`" && strings.Contains(rest, c)):
 			return marks
-		case strings.HasPrefix(marks, fence) && fence != "" && strings.TrimSpace(rest) == "":
+		case marks == fence && strings.TrimSpace(rest) == "":
 			return ""
 		}
 	}
@@ -285,8 +287,8 @@ func readWhole(text string, tools []tenon.Tool) (Call, error) {
 
 // Copied reports whether the text of a call occurs in a message that the model did not write, such as a tool result.
 // The model then only quotes the call. The comparison ignores spaces, quotation marks, and escapes of JSON and HTML.
-// It also compares names and arguments with all calls in these messages, because the model may write the call in another
-// form.
+// It also compares names and arguments with all calls in these messages, because the model may write the call in
+// another form.
 func Copied(calls []Call, messages []*tenon.Message, tools []tenon.Tool) bool {
 	wanted := map[string]bool{}
 	for _, c := range calls {
