@@ -10,8 +10,8 @@ import (
 // (thinking, scratchpad), Seed-OSS (seed:think), MiniMax (mm:think), Magistral ([THINK]), Kimi-VL (◁think▷), Command A
 // (START_THINKING), Sky-T1 and Open Thoughts (begin_of_thought), gpt-oss (the analysis channel of its harmony format),
 // Hermes' prompt (scratch_pad), MiniCPM (thought_start), Apertus (inner_prefix), Gemma 4 (its thought channel),
-// MedGemma (unused94), Claude's prompts for artifacts (antthinking), Letta (inner_thoughts). White space may precede the
-// > of a tag.
+// MedGemma (unused94), Claude's prompts for artifacts (antthinking), Letta (inner_thoughts). White space may precede
+// the > of a tag.
 var thinking = [][2]string{
 	{"<think>", "</think>"},
 	{"<thinking>", "</thinking>"},
