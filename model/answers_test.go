@@ -1,10 +1,12 @@
 package model_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/model"
 )
 
 // answerOf sends a request in a wire format and returns the parsed answer.
@@ -20,6 +22,8 @@ func TestRefusedCalls(t *testing.T) {
 	const object = `{"error":{"message":"Failed to call a function. Please adjust your prompt.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=get{\"a\": 1}</function>"}}`
 	const text = `data: {"choices":[{"index":0,"delta":{"content":"I look. "}}]}` + "\n\n"
 	const call = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}` + "\n\n"
+	raws := []string{"<function=get", model.NoFinish, "MALFORMED_FUNCTION_CALL"}
+	const usage = `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}` + "\n\ndata: [DONE]\n\n"
 	for name, tt := range map[string]struct {
 		reply reply
 		text  string
@@ -30,8 +34,13 @@ func TestRefusedCalls(t *testing.T) {
 		"MD-2_stream_after_a_call":   {reply{body: text + call + "data: " + object + "\n\n"}, "I look. "},
 		"MD-2_event":                 {reply{body: "event: error\ndata: " + object + "\n\n"}, ""},
 		"MD-2_event_without_wrapper": {reply{body: "event: error\ndata: {\"message\":\"Failed to call a function: <function=get\"}\n\n"}, ""},
-		"MD-2_document":              {reply{body: object, header: map[string]string{"Content-Type": "application/json"}}, ""},
-		"MD-2_Ollama":                {reply{status: 500, body: `{"error":"error parsing tool call: raw='<function=get', err=unexpected end"}`}, ""},
+		"MD-2_no_finish_reason":      {reply{body: strings.ReplaceAll(text+call, `"{}"`, `""`) + usage}, "I look. "},
+		"MD-2_no_finish_reason_half_arguments": {reply{body: strings.ReplaceAll(text+call, `"{}"`, `"{\"a\":1"`) + usage},
+			"I look. "},
+		"MD-2_OpenRouter": {reply{body: text + call + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"error",` +
+			`"native_finish_reason":"MALFORMED_FUNCTION_CALL"}]}` + "\n\ndata: [DONE]\n\n"}, "I look. "},
+		"MD-2_document": {reply{body: object, header: map[string]string{"Content-Type": "application/json"}}, ""},
+		"MD-2_Ollama":   {reply{status: 500, body: `{"error":"error parsing tool call: raw='<function=get', err=unexpected end"}`}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := answerOf(t, "chat", tt.reply)
@@ -39,7 +48,7 @@ func TestRefusedCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a.resp.Stop != tenon.StopBadCall || a.resp.Message.Text() != tt.text || len(a.resp.Message.Calls()) > 0 ||
-				!strings.Contains(a.resp.RawStop, "<function=get") {
+				!slices.ContainsFunc(raws, func(raw string) bool { return strings.Contains(a.resp.RawStop, raw) }) {
 				t.Errorf("%s, %q, %+v", a.resp.Stop, a.resp.RawStop, a.resp.Message)
 			}
 		})
@@ -56,14 +65,21 @@ func TestUnusualAnswers(t *testing.T) {
 	}{
 		"MD-3_no_finish_reason": {"chat", `data: {"choices":[{"index":0,"delta":{"content":"fine"}}]}` + "\n\n" +
 			`data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}` + "\n\ndata: [DONE]\n\n", nil, "fine"},
-		"MD-3_no_finish_reason_and_no_usage":  {"chat", `data: {"choices":[{"index":0,"delta":{"content":"fine"}}]}` + "\n\ndata: [DONE]\n\n", nil, "cut off"},
-		"MD-3_no_finish_reason_and_no_end":    {"chat", `data: {"choices":[{"index":0,"delta":{"content":"fine"}}],"usage":{"prompt_tokens":3}}` + "\n\n", nil, "cut off"},
-		"MD-3_error_line":                     {"chat", "error: {\"message\": \"the engine stopped\"}\n\n", nil, "the engine stopped"},
-		"MD-3_error_line_as_text":             {"chat", "error: the engine stopped\n\n", nil, "the engine stopped"},
-		"MD-3_bare_error":                     {"chat", "{\"error\": {\n\"message\": \"the engine stopped\"}}", nil, "the engine stopped"},
-		"MD-3_error_event_as_text":            {"chat", "event: error\ndata: the engine stopped\n\n", nil, "the engine stopped"},
-		"MD-3_error_of_Mistral":               {"chat", `data: {"object":"error","message":"the engine stopped","code":500}` + "\n\n", nil, "the engine stopped"},
-		"MD-3_error_null":                     {"chat", `data: {"error":null,"choices":[{"index":0,"delta":{"content":"fine"},"finish_reason":"stop"}]}` + "\n\n", nil, "fine"},
+		"MD-3_no_finish_reason_and_no_usage": {"chat", `data: {"choices":[{"index":0,"delta":{"content":"fine"}}]}` + "\n\ndata: [DONE]\n\n", nil, "cut off"},
+		"MD-3_no_finish_reason_and_no_end":   {"chat", `data: {"choices":[{"index":0,"delta":{"content":"fine"}}],"usage":{"prompt_tokens":3}}` + "\n\n", nil, "cut off"},
+		"MD-3_error_of_Groq": {"chat", `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":` +
+			`{"id":"r","error":"the engine stopped"}}` + "\n\n", nil, "the engine stopped"},
+		"MD-3_error_of_a_choice": {"chat", `data: {"choices":[{"index":0,"delta":{"content":"Half"},"finish_reason":"error",` +
+			`"error":{"code":400,"message":"Upstream failed","metadata":{"raw":"the engine stopped"}}}]}` + "\n\n", nil,
+			"Upstream failed (its cause: the engine stopped)"},
+		"MD-3_error_line":          {"chat", "error: {\"message\": \"the engine stopped\"}\n\n", nil, "the engine stopped"},
+		"MD-3_error_line_as_text":  {"chat", "error: the engine stopped\n\n", nil, "the engine stopped"},
+		"MD-3_bare_error":          {"chat", "{\"error\": {\n\"message\": \"the engine stopped\"}}", nil, "the engine stopped"},
+		"MD-3_error_event_as_text": {"chat", "event: error\ndata: the engine stopped\n\n", nil, "the engine stopped"},
+		"MD-3_error_of_Mistral":    {"chat", `data: {"object":"error","message":"the engine stopped","code":500}` + "\n\n", nil, "the engine stopped"},
+		"MD-3_error_null":          {"chat", `data: {"error":null,"choices":[{"index":0,"delta":{"content":"fine"},"finish_reason":"stop"}]}` + "\n\n", nil, "fine"},
+		"MD-3_error_empty": {"chat", `data: {"error":"","choices":[{"index":0,"delta":{"content":"fine"},"finish_reason":"stop"}]}` +
+			"\n\n", nil, "fine"},
 		"MD-3_document_chat":                  {"chat", `{"error":null,"choices":[{"index":0,"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}]}`, json, "fine"},
 		"MD-3_document_without_finish_reason": {"chat", `{"choices":[{"index":0,"finish_reason":"","message":{"content":"fine","tool_calls":null}}]}`, json, "fine"},
 		"MD-3_document_without_a_type":        {"anthropic", `  {"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"fine"}],"stop_reason":"end_turn"}`, map[string]string{"Content-Type": ""}, "fine"},
@@ -110,4 +126,43 @@ func TestDocumentWithCalls(t *testing.T) {
 			t.Errorf("%+v, %s", calls, a.resp.Stop)
 		}
 	})
+}
+
+// TestCompleteCallsWithoutFinish checks that a complete call is a call if the stream has no finish reason, as the
+// streams of Snowflake Cortex.
+func TestCompleteCallsWithoutFinish(t *testing.T) {
+	t.Run("MD-3_call_without_a_finish_reason", func(t *testing.T) {
+		a, err := answerOf(t, "chat", reply{body: streamOf(
+			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}`,
+			`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, "[DONE]")})
+		if err != nil || len(a.resp.Message.Calls()) != 1 || a.resp.Stop != tenon.StopToolUse {
+			t.Errorf("%+v, %v", a.resp, err)
+		}
+	})
+}
+
+// TestUsageForms checks the places and names of Moonshot's usage, and that a usage that cannot be right is unknown.
+func TestUsageForms(t *testing.T) {
+	const end = `{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"%}]}`
+	for name, tt := range map[string]struct {
+		lines []string
+		want  *tenon.Usage
+	}{
+		"MD-4_usage_of_a_choice": {[]string{strings.Replace(end, "%", `,"usage":{"prompt_tokens":600,"completion_tokens":50,"cached_tokens":300}`, 1)},
+			&tenon.Usage{Input: 600, Output: 50, CacheRead: 300}},
+		"MD-4_cached_tokens": {[]string{strings.Replace(end, "%", "", 1), `{"choices":[],"usage":{"prompt_tokens":600,"completion_tokens":50,"cached_tokens":300}}`},
+			&tenon.Usage{Input: 600, Output: 50, CacheRead: 300}},
+		"MD-4_negative_usage": {[]string{strings.Replace(end, "%", "", 1), `{"choices":[],"usage":{"prompt_tokens":-6,"completion_tokens":5}}`}, nil},
+		"MD-4_empty_usage":    {[]string{strings.Replace(end, "%", "", 1), `{"choices":[],"usage":{}}`}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := answerOf(t, "chat", reply{body: streamOf(append(tt.lines, "[DONE]")...)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := a.resp.Usage; (got == nil) != (tt.want == nil) || got != nil && *got != *tt.want {
+				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+		})
+	}
 }

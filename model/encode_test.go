@@ -195,6 +195,20 @@ func TestAddressesAndHeaders(t *testing.T) {
 	}
 }
 
+// TestToolsAreMarked checks that the tools are marked for the cache if no system prompt follows them.
+func TestToolsAreMarked(t *testing.T) {
+	t.Run("MD-8_Claude_at_OpenRouter_without_a_system_prompt", func(t *testing.T) {
+		cfg := model.Config{BaseURL: "https://openrouter.ai/api/v1", Model: "anthropic/claude-sonnet-4.5", Provider: "openai-compatible"}
+		req := &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("q")}, Tools: []tenon.Tool{{Name: "f"}, {Name: "g"}}}
+		got := sent(t, "chat", cfg, req)
+		const mark = `"cache_control":{"type":"ephemeral"}`
+		if !strings.Contains(got, `"name":"g","parameters":{"type":"object","properties":{}}},`+mark+`}],"messages"`) ||
+			strings.Count(got, mark) != 1 || !json.Valid([]byte(got)) {
+			t.Error(got)
+		}
+	})
+}
+
 // TestEchoOfReasoning checks that reasoning is sent back only to the servers in the table, in the member in which it
 // was received.
 func TestEchoOfReasoning(t *testing.T) {

@@ -99,7 +99,7 @@ func (f *Failure) read(body []byte) {
 		f.Message = rawjson.String(object)
 		return
 	}
-	var code, typ, status, name string
+	var code, typ, status, name, coral string
 	var raw []byte
 	for k, v := range rawjson.Fields(object) {
 		switch string(k) {
@@ -114,6 +114,9 @@ func (f *Failure) read(body []byte) {
 			}
 		case "status":
 			status = rawjson.String(v)
+		case "__type": // AWS: com.amazon.coral.service#ExpiredTokenException
+			coral = rawjson.String(v)
+			coral = coral[strings.LastIndexByte(coral, '#')+1:]
 		case "param":
 			f.Param = rawjson.String(v)
 		case "metadata": // OpenRouter: the error of the provider behind it
@@ -129,7 +132,7 @@ func (f *Failure) read(body []byte) {
 		}
 	}
 	f.addCause(name, raw)
-	for _, t := range []string{code, typ, status} {
+	for _, t := range []string{code, typ, status, coral} {
 		if t != "" {
 			f.Type = t
 			break
@@ -303,6 +306,8 @@ func (c *Client) misplaced(f *Failure) string {
 			return "correct the name of the deployment in " + c.cfg.key("base_url")
 		}
 		return "set " + c.cfg.key("model") + " to the name of a deployment of this resource"
+	case has("operationnotsupported", "operation does not work with the specified model"):
+		return "the model has another API; change " + c.cfg.key("api") + " or " + c.cfg.key("model")
 	case has("model identifier is invalid", "model id is invalid"):
 		return fmt.Sprintf("check %s, and whether %s has it", c.cfg.key("model"), c.cfg.key("region"))
 	case has("user location is not supported", "unsupported region", "is not supported in this region",

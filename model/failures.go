@@ -53,6 +53,9 @@ const (
 // wordings are the rows with words of a message. They apply to every status, because providers and the proxies in front
 // of them use 400, 413, 422, 429 and 500 for the same failure. The first matching row applies.
 var wordings = []failureRow{
+	// A tool is described at too much length. A shorter conversation does not help.
+	{"OpenAI", 0, "string_above_max_length", []string{"invalid 'tools"}, refused, false, "", srcSpec},
+
 	// One request exceeds a limit per minute. Waiting does not help, but a shorter conversation does.
 	{"OpenAI, Groq", 0, "", []string{"request too large for", "tokens per min"}, tooLarge, false, "", srcOpenAI},
 
@@ -103,11 +106,35 @@ var wordings = []failureRow{
 	{"others", 0, "", []string{"context length exceeded"}, tooLarge, false, "", srcOpenCode},
 	{"others", 0, "", []string{"context_length_exceeded"}, tooLarge, false, "", srcOpenCode},
 	{"others", 0, "", []string{"exceeds the model's context"}, tooLarge, false, "", srcOpenCode},
+	{"Vertex AI", 0, "", []string{"input token count is", "only supports up to"}, tooLarge, false, "",
+		"google-gemini/gemini-cli: issue 19727"},
+	{"vLLM", 0, "", []string{"max_tokens must be at least 1, got -"}, tooLarge, false, "",
+		"vllm-project/vllm: issue 4667"},
+	{"llama-cpp-python", 0, "", []string{"exceed context window of"}, tooLarge, false, "",
+		"abetlen/llama-cpp-python: llama.py"},
+	{"SGLang", 0, "", []string{"input length", "exceeds the maximum allowed length"}, tooLarge, false, "",
+		"mmcdermott/MEDS_EIC_AR: pull 172 (sglang 0.5.9)"},
+	{"TensorRT-LLM", 0, "", []string{"prompt length", "exceeds maximum input length"}, tooLarge, false, "",
+		"triton-inference-server/tensorrtllm_backend: issue 565"},
+	{"TensorRT-LLM", 0, "", []string{"prompt length", "exceeds maximum sequence length"}, tooLarge, false, "",
+		"triton-inference-server/tensorrtllm_backend: issue 141"},
+	{"Cohere", 0, "", []string{"too many tokens: size limit exceeded"}, tooLarge, false, "", srcSpec},
+	{"LM Studio", 0, "", []string{"reached context length of"}, tooLarge, false, "",
+		"lmstudio-ai/lmstudio-bug-tracker: issue 1251"},
+	{"Bedrock", 0, "", []string{"expected maxlength:", "actual:"}, tooLarge, false, "", srcSpec},
+	{"watsonx", 0, "", []string{"number of input tokens", "cannot exceed the total tokens limit"}, tooLarge, false, "",
+		srcSpec},
+	{"MLC LLM", 0, "", []string{"larger than the model input length limit"}, tooLarge, false, "",
+		"mlc-ai/mlc-llm: issue 2692"},
+	{"others", 0, "", []string{"context window exceeded"}, tooLarge, false, "", srcSpec},
+	{"others", 0, "", []string{"prompt too long"}, tooLarge, false, "", srcSpec},
+	{"others", 0, "", []string{"too many tokens in prompt"}, tooLarge, false, "", srcSpec},
 
 	// The provider could not read the call that the model wrote.
 	{"Groq", 0, "", []string{"failed to call a function"}, refused, false, KindBadCall, srcGroq},
 	{"Groq", 0, "", []string{"failed to parse tool call arguments"}, refused, false, KindBadCall, srcGroq},
 	{"Groq", 0, "", []string{"tool call validation failed"}, refused, false, KindBadCall, srcGroq},
+	{"Groq", 0, "", []string{"model generated output that could not be parsed"}, refused, false, KindBadCall, srcSpec},
 	{"Ollama", 0, "", []string{"error parsing tool call"}, refused, false, KindBadCall, srcOllama},
 
 	// Refused keys that are reported with status 400.
@@ -144,6 +171,7 @@ var errorTypes = []failureRow{
 	{"GitHub Models", 0, "tokens_limit_reached", nil, tooLarge, false, "", srcOpenCode},
 	{"GitHub Copilot", 0, "model_max_prompt_tokens_exceeded", nil, tooLarge, false, "", srcPi},
 	{"Z.ai", 0, "model_context_window_exceeded", nil, tooLarge, false, "", srcPi},
+	{"Groq", 0, "output_parse_failed", nil, refused, false, KindBadCall, srcSpec},
 	{"Groq", 0, "tool_use_failed", nil, refused, false, KindBadCall, srcGroq},
 	{"Anthropic", 0, "rate_limit_error", nil, rate, true, "", srcAnthropic},
 	{"OpenAI, Groq", 0, "rate_limit_exceeded", nil, rate, true, "", srcOpenAI},
@@ -245,6 +273,10 @@ func (f *Failure) billing() bool { return f.Kind == KindQuota }
 // and IMAGE_PROHIBITED_CONTENT (Gemini), guardrail_intervened (Bedrock) and sensitive (Z.ai).
 var blocking = []string{"armor", "safety", "block", "prohibit", "filter", "policy", "guard", "recitation", "refus",
 	"sensitive", "moderat", "spii", "jailbreak", "violation"}
+
+// NoFinish is the stop reason of an answer whose provider gave none. Such an answer may have been cut off: its text and
+// its complete calls count, but nothing is added to a call that is not complete.
+const NoFinish = "no finish reason"
 
 // UnknownStop returns the reason for a stop reason that an adapter does not know. If its words mean that a filter ended
 // the answer, it returns that reason, otherwise an error. It never returns an ordinary end.

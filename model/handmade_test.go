@@ -88,11 +88,13 @@ func TestHandMadeStreams(t *testing.T) {
 		"gemini-half-call":        `max_tokens(MAX_TOKENS) whole{"a": 1} [the call of half was cut off and is omitted]`,
 		"gemini-parts": `stop(STOP) thinking:"Smile 😀 <&>" text:"Hi" opaque:{"executableCode": {"language": "PYTHON", "code": "9007199254740993"}} ` +
 			`opaque:{"text": "", "thoughtSignature": "c2ln"}`,
-		"gemini-pieces":    `tool_use(STOP) f{"a":{"b c":[null,9007199254740993]},"s":"xy","t":true,"n":null}`,
-		"gemini-bad-path":  "protocol: gemini/m: arguments have more than 16384 values",
-		"gemini-bad-index": "protocol: gemini/m: arguments have more than 16384 values",
-		"gemini-error":     "model_error: gemini/m: HTTP 503: UNAVAILABLE: The model is overloaded.",
-		"gemini-cut-off":   "protocol: gemini/m: the answer was cut off: the stream ended before a finishReason",
+		"gemini-pieces":      `tool_use(STOP) f{"a":{"b c":[null,9007199254740993]},"s":"xy","t":true,"n":null}`,
+		"gemini-open-call":   "tool_use(STOP) open!{\"a\":\"/tm\"} (the arguments ended early)",
+		"gemini-open-string": "tool_use(STOP) open!{\"a\":\"/tm\"} (the arguments ended early)",
+		"gemini-bad-path":    "protocol: gemini/m: arguments have more than 16384 values",
+		"gemini-bad-index":   "protocol: gemini/m: arguments have more than 16384 values",
+		"gemini-error":       "model_error: gemini/m: HTTP 503: UNAVAILABLE: The model is overloaded.",
+		"gemini-cut-off":     "protocol: gemini/m: the answer was cut off: the stream ended before a finishReason",
 	} {
 		want[name] = text
 	}

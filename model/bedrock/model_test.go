@@ -258,7 +258,9 @@ func Test_MD10_BedrockRenews(t *testing.T) {
 		want    string
 		asked   int
 	}{
-		"once":     {[]reply{expired, ok}, "| stop(end_turn)", 2},
+		"once": {[]reply{expired, ok}, "| stop(end_turn)", 2},
+		"in the body, with status 400": {[]reply{{status: 400, body: []byte(`{"__type":"com.amazon.coral.service#` +
+			`ExpiredTokenException","message":"The security token included in the request is expired"}`)}, ok}, "| stop(end_turn)", 2},
 		"for ever": {[]reply{expired, expired}, "auth_required: ", 2},
 	} {
 		web := &cloud{replies: c.replies}

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,12 +31,14 @@ type value struct {
 	str   []byte // JSON string body
 	text  bool   // the value is a string, even if str is empty
 	raw   []byte // number, bool, null
+	open  bool   // more pieces of the string follow
 }
 
 // add adds one piece.
 func (p *partial) add(piece []byte) error {
 	var path string
 	var str, raw []byte
+	more := false
 	for k, v := range rawjson.Fields(piece) {
 		switch string(k) {
 		case "jsonPath":
@@ -46,12 +49,15 @@ func (p *partial) add(piece []byte) error {
 			raw = v
 		case "nullValue":
 			raw = []byte("null")
+		case "willContinue":
+			more = string(v) == "true"
 		}
 	}
 	v, err := p.walk(path)
 	if err != nil {
 		return err
 	}
+	v.open = more
 	switch {
 	case str != nil:
 		v.text = true
@@ -152,6 +158,9 @@ func (p *partial) element(v *value, n int) (*value, error) {
 	}
 	return v.kids[n], nil
 }
+
+// isOpen reports whether pieces of a string are missing.
+func (v *value) isOpen() bool { return v.open || slices.ContainsFunc(v.kids, (*value).isOpen) }
 
 // json returns the arguments as an object.
 func (p *partial) json() []byte {

@@ -342,7 +342,8 @@ func (a *answer) response() *tenon.Response {
 				a.warn("a tool call without a name is omitted")
 				continue
 			}
-			if cut && p == a.open {
+			p.unended = p.unended || p == a.open || p.pieces != nil && p.pieces.root.isOpen()
+			if cut && p.unended {
 				a.warn("the call of %s was cut off and is omitted", p.name)
 				continue
 			}
@@ -381,8 +382,8 @@ func (p *part) finished(nth int) tenon.Part {
 		args = string(p.pieces.json())
 	}
 	model.SetArguments(c, args)
-	if p.unended { // the next call began before the arguments were complete
-		c.Arguments, c.Malformed = nil, args+" (the arguments ended early)"
+	if p.unended { // the next call or the end of the answer came before the arguments were complete
+		c.Arguments, c.Malformed = nil, strings.TrimSpace(args)+" (the arguments ended early)"
 	}
 	out := tenon.Part{Type: tenon.PartCall, Call: c}
 	if len(p.extra) > 0 && c.Malformed == "" {

@@ -111,7 +111,12 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	case len(req.Tools) > 0:
 		b.Add(append(h, `,"tools":`...))
 		list := m.tools.Get(req.Tools, encodeTools)
-		b.Add(list[:len(list)-1])
+		if q.CacheMarks && req.System == "" { // the mark of a system prompt covers the tools
+			b.Add(list[:len(list)-len("}]")])
+			b.Add([]byte(`,"cache_control":{"type":"ephemeral"}}`))
+		} else {
+			b.Add(list[:len(list)-1])
+		}
 		h = append(hosted, ']')
 	case len(hosted) > 0:
 		h = append(append(append(h, `,"tools":[`...), hosted[1:]...), ']')

@@ -58,16 +58,17 @@ func (a *answer) reasonedPart() []byte {
 func readUsage(v []byte) *tenon.Usage {
 	u := &tenon.Usage{}
 	var hit, total int
+	known := false
 	for k, v := range rawjson.Fields(v) {
 		n, _ := rawjson.Int(v)
 		switch string(k) {
 		case "prompt_tokens":
-			u.Input = n
+			u.Input, known = n, true
 		case "completion_tokens":
-			u.Output = n
+			u.Output, known = n, true
 		case "total_tokens":
 			total = n
-		case "prompt_cache_hit_tokens", "cache_read_input_tokens":
+		case "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens": // the last: Moonshot
 			hit = max(hit, n)
 		case "cache_creation_input_tokens":
 			u.CacheWrite = max(u.CacheWrite, n)
@@ -87,6 +88,9 @@ func readUsage(v []byte) *tenon.Usage {
 		}
 	}
 	u.CacheRead = max(u.CacheRead, hit)
+	if !known || min(u.Input, u.Output, u.CacheRead, u.Searches) < 0 {
+		return nil // a missing or wrong usage is unknown, not zero
+	}
 	if u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning { // xAI does not count reasoning in completion_tokens
 		u.Output += u.Reasoning
 	}

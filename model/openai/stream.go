@@ -76,7 +76,9 @@ type answer struct {
 	calls     []*call
 	byIndex   map[int]*call
 	finish    string
-	whole     bool // the answer was one document
+	badFinish bool   // the provider could not read a call that the model wrote
+	failure   []byte // the error object of the choice
+	whole     bool   // the answer was one document
 	usage     *tenon.Usage
 	cost      *tenon.USD // the cost that the server reports (OpenRouter, Avian)
 	warnings  []string
@@ -133,6 +135,9 @@ func (a *answer) chunk(data []byte) error {
 				a.cost = model.ReadCost(v)
 			}
 		case "x_groq": // Groq, to requests that do not ask for usage
+			if text := rawjson.String(rawjson.Field(v, "error")); text != "" {
+				return model.ErrorObject(0, append(rawjson.AppendString([]byte(`{"error":{"message":`), text), "}}"...))
+			}
 			if u := rawjson.Field(v, "usage"); len(u) > 0 && a.usage == nil {
 				a.usage = readUsage(u)
 			}
@@ -141,7 +146,7 @@ func (a *answer) chunk(data []byte) error {
 		case "search_results": // Perplexity, with titles
 			a.results = append(a.results[:0], v...)
 		case "error":
-			if !rawjson.IsNull(v) {
+			if !rawjson.IsNull(v) && string(v) != `""` {
 				failure = v
 			}
 		case "object": // an error object of Mistral or vLLM: {"object":"error","message":…}
@@ -149,6 +154,9 @@ func (a *answer) chunk(data []byte) error {
 				failure = v
 			}
 		}
+	}
+	if a.failure != nil && !a.badFinish {
+		return model.ErrorObject(0, a.failure)
 	}
 	if failure != nil {
 		return model.ErrorObject(0, data)
@@ -178,6 +186,19 @@ func (a *answer) choice(c []byte) {
 			}
 		case "finish_reason":
 			a.finish = cmp.Or(rawjson.String(v), a.finish)
+		case "native_finish_reason": // OpenRouter: the provider's own reason
+			switch s := rawjson.String(v); s {
+			case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL": // Gemini
+				a.badFinish, a.finish = true, s
+			}
+		case "error": // OpenRouter
+			if len(v) > 0 && v[0] == '{' {
+				a.failure = append(append([]byte(`{"error":`), v...), '}')
+			}
+		case "usage": // Moonshot
+			if u := readUsage(v); u != nil && a.usage == nil {
+				a.usage = u
+			}
 		}
 	}
 	a.delta(delta)
@@ -347,14 +368,21 @@ func (a *answer) response() *tenon.Response {
 	}
 	msg.Parts = append(msg.Parts, a.generated()...)
 	calls := 0
+	if a.badFinish {
+		a.calls = nil
+	}
 	for i, c := range a.calls {
 		if p := a.finished(c, i); p != nil {
 			msg.Parts = append(msg.Parts, *p)
 			calls++
 		}
 	}
-	r := &tenon.Response{Message: msg, RawStop: a.finish, Model: a.model, ID: a.id, Usage: a.usage, Cost: a.cost}
+	r := &tenon.Response{Message: msg, RawStop: cmp.Or(a.finish, model.NoFinish), Model: a.model, ID: a.id,
+		Usage: a.usage, Cost: a.cost}
 	r.Stop = stopReason(a.finish, calls, len(a.calls), len(a.refusal) > 0)
+	if a.badFinish {
+		r.Stop = tenon.StopBadCall
+	}
 	r.Logprobs = probs(&a.probs, &a.warnings)
 	r.Warnings = a.warnings
 	return r
@@ -375,6 +403,9 @@ func (a *answer) finished(c *call, nth int) *tenon.Part {
 	switch {
 	case c.name == "":
 		a.warn("a tool call without a name is omitted")
+		return nil
+	case a.finish == "" && !a.whole && (args == "" || !json.Valid([]byte(args))):
+		a.warn("the stream ended without a finish_reason, and the call of %s is not complete; it is omitted", c.name)
 		return nil
 	case a.finish == "length" && (args == "" || !json.Valid([]byte(args))):
 		a.warn("the call of %s was cut off and is omitted", c.name)

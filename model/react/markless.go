@@ -36,6 +36,7 @@ func (r *read) called(c textcall.Call, before string, err error) (Step, error) {
 		step.Thought = plainThought(before)
 	}
 	if err == nil && ok {
+		r.explicit = true
 		r.Repairs = append(r.Repairs, append(c.Repairs, "the step was written in another form")...)
 	}
 	return step, err

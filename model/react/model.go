@@ -182,6 +182,10 @@ func (r *reply) response(from *tenon.Response) *tenon.Response {
 	whole := r.parser.IsComplete()
 	reading, err := Read(from.Message.Text(), r.tools)
 	step := reading.Step
+	if from.RawStop == model.NoFinish && err == nil && !step.Final && !reading.isWritten() {
+		err = tenon.Errorf(tenon.CodeProtocol, "The reply ended before the arguments of the action were complete")
+		reading.Hint = form
+	}
 	if r.last && !step.Final {
 		visible, _ := textcall.Split(from.Message.Text())
 		answer := cmp.Or(step.Thought, strings.TrimSpace(visible))

@@ -207,3 +207,35 @@ func TestRequestKeepsPictures(t *testing.T) {
 		t.Error("a tool choice holds for the first step")
 	}
 }
+
+// TestNoFinish checks a reply whose stream ended without a finish reason. It may have been cut off, so that only
+// arguments that are written completely count.
+func TestNoFinish(t *testing.T) {
+	p, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reply, want := range map[string]tenon.StopReason{
+		"Thought: x\nAction: list":                              tenon.StopBadCall,
+		"Action: list\nArgs: {\"path\": \"/x\"":                 tenon.StopBadCall,
+		"action: list\nargs: {'path': '/x'":                     tenon.StopBadCall,
+		"{\"name\": \"list\", \"arguments\": {\"path\": \"/x\"": tenon.StopBadCall,
+		"Action: list\nArgs: {\"path\": \"/x\"}":                tenon.StopToolUse,
+		"{\"name\": \"list\", \"arguments\": {}}":               tenon.StopToolUse,
+		"Final Answer: x":                                       tenon.StopEnd,
+	} {
+		t.Run("MD-11_"+reply, func(t *testing.T) {
+			d := ended(tenon.StopEnd, textPart(reply))
+			d.Response.RawStop = model.NoFinish
+			req := &tenon.Request{Tools: household, Messages: []*tenon.Message{tenon.UserMessage("?")}}
+			for d, err := range Wrap(&canned{deltas: []tenon.Delta{d}}, p).Generate(t.Context(), req) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d.Response != nil && d.Response.Stop != want {
+					t.Errorf("%s: %+v", d.Response.Stop, d.Response.Message)
+				}
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -17,6 +18,13 @@ type Reading struct {
 	Repairs []string // differences from the form that the prompt asked for
 	Hint    string   // with an error: the expected form, and the most similar tool
 	Nearest string   // tool with the most similar name; may be ""
+
+	wrote bool // the reply has arguments
+}
+
+// isWritten reports whether the model wrote all of the arguments. Otherwise they are missing, or their end is.
+func (r *Reading) isWritten() bool {
+	return r.wrote && !slices.Contains(r.Repairs, textcall.BracketAdded)
 }
 
 // form is the form of a step, for hints.
@@ -33,14 +41,16 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 	p.Feed(text)
 	step, err := p.End()
 	if r.isPlain(text, p, step, err) {
+		r.wrote = p.wrote
 		return r.done(step, nil)
 	}
 	first, whole := p, step
-	visible, hidden := textcall.Split(text)
+	visible, hidden := textcall.Cut(text)
 	r.Hidden = hidden
 	if hidesStep := inComment(text, first.from); hidesStep || visible != text {
 		visible, p, step, err = parseVisible(unwrapped(visible))
 		if r.isPlain(visible, p, step, err) {
+			r.wrote = p.wrote
 			return r.done(step, nil)
 		}
 		if hidesStep {
@@ -48,12 +58,16 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 		}
 	}
 	found, ferr := r.loose(visible)
+	if ferr == nil && !found.Final && isExample(visible) {
+		found, ferr = Step{}, &textcall.NoCallError{Why: "the action is in a code block with text after it"}
+	}
 	if ferr != nil && whole.Final && first.from > 0 && !textcall.HasTag(text[:first.from]) {
 		return r.done(whole, nil) // the tag is a part of the answer
 	}
 	var none *textcall.NoCallError
 	switch {
 	case ferr == nil:
+		r.wrote = r.explicit
 		return r.done(found, nil)
 	case errors.As(ferr, &none):
 		r.Nearest = none.Nearest
@@ -84,6 +98,11 @@ type read struct {
 }
 
 func (r *read) done(step Step, err error) (Reading, error) {
+	if err == nil && !step.Final && (textcall.IsMended(step.Action) || textcall.IsMended(string(step.Args))) {
+		err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: thinking tags are in the arguments of %q",
+			textcall.Mend(step.Action))
+	}
+	step.Thought, step.Answer = textcall.Mend(step.Thought), textcall.Mend(step.Answer)
 	r.Step = step
 	if err != nil {
 		r.Hint = form
@@ -104,6 +123,8 @@ func (r *read) isPlain(text string, p *Parser, step Step, err error) bool {
 		return true
 	case !p.wrote && !p.isBare(), strings.HasPrefix(strings.TrimLeft(text[p.to:], " \t"), ","):
 		return false
+	case contradicts(text[p.to:], p.wrote), isExample(text):
+		return false
 	}
 	if len(r.tools) == 0 {
 		return true
@@ -121,7 +142,7 @@ func (r *read) loose(text string) (Step, error) {
 	var step Step
 	var thoughts []string
 	hidden, shown := comment(text, 0)
-	quoted := strings.HasPrefix(strings.TrimSpace(text), ">")
+	quoted := allQuoted(text)
 	for at := 0; at < len(text); {
 		for at >= shown {
 			hidden, shown = comment(text, shown)
@@ -283,6 +304,8 @@ func (r *read) args(step *Step, after, rest string) error {
 		switch {
 		case mark == markArgs:
 			after = tail
+		case mark == markAction:
+			return &textcall.NoCallError{Why: "there are two actions, and the first has no arguments"}
 		case mark != "", line == "":
 			step.Args = json.RawMessage("{}")
 			r.note(respelled)
@@ -310,6 +333,9 @@ func (r *read) args(step *Step, after, rest string) error {
 	end, _, _ := strings.Cut(text[n:], "\n")
 	if end = strings.Trim(end, " \t`)]}.;*"); end != "" && !strings.HasPrefix(end, "<") && !isStep(end) {
 		return &textcall.NoCallError{Why: "there is text after the arguments"}
+	}
+	if contradicts(text[n:], true) {
+		return &textcall.NoCallError{Why: "the action has arguments twice"}
 	}
 	step.Args, r.explicit = json.RawMessage(object), true
 	r.Repairs = append(r.Repairs, repairs...)

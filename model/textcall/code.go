@@ -22,6 +22,9 @@ func readCode(text string, tools []tenon.Tool) (Call, error) {
 	if !ok || strings.ContainsAny(name, " \t\n{}[]\"<>") || name == "" {
 		return Call{}, ErrNone
 	}
+	if _, _, ok := Name(name, tools); !ok { // Llama 3.1 writes NAME.call(…)
+		name = strings.TrimSuffix(name, ".call")
+	}
 	if _, _, ok := Name(name, tools); !ok {
 		if strings.HasSuffix(rest, ")") {
 			return Call{}, Unknown(name, tools)

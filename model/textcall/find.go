@@ -10,10 +10,11 @@ import (
 )
 
 // form is a syntax for calls with two marks. A call extends from the first mark to the end of the text, because the
-// closing mark may be missing.
+// closing mark may be missing. Then closed is false, and only a complete object of arguments can be read. Other calls
+// may have lost parameters.
 type form struct {
 	open, close string
-	read        func(inner string, tools []tenon.Tool) (Call, error)
+	read        func(inner string, closed bool, tools []tenon.Tool) (Call, error)
 }
 
 // forms returns the marks of the chat templates, the more specific ones first. Sources: Hermes and Qwen (tool_call),
@@ -41,12 +42,14 @@ func forms() []form {
 		{"<invoke name=", "</invoke>", readInvoke},
 		{"[tool_calls]", "[/tool_calls]", readMistral},
 		{"<|python_tag|>", "<|eom_id|>", readTagged},
-		{"functools[", "", readList},
+		{"functools[", "", readListed},
 		{"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", readKimi},
 		{"<|tool_call_begin|>", "<|tool_call_end|>", readKimi},
 		{"<|channel|>commentary to=", "<|call|>", readHarmony},
 		{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", readDeepSeek},
 		{"<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", readDeepSeek},
+		{"<|tool▁calls▁begin|>", "<|tool▁calls▁end|>", readDeepSeek},
+		{"<|tool▁call▁begin|>", "<|tool▁call▁end|>", readDeepSeek},
 	}
 }
 
@@ -81,6 +84,11 @@ func Find(text string, tools []tenon.Tool) (c Call, before string, err error) {
 
 // Marked is like [Find], but finds only calls between the marks of a chat template.
 func Marked(text string, tools []tenon.Tool) (c Call, before string, err error) {
+	return marked(text, false, tools)
+}
+
+// marked is like [Marked]. closed reports whether a closing mark of other marks follows the text.
+func marked(text string, closed bool, tools []tenon.Tool) (c Call, before string, err error) {
 	for _, f := range forms() {
 		at := openingAt(text, f.open)
 		if at < 0 {
@@ -96,10 +104,10 @@ func Marked(text string, tools []tenon.Tool) (c Call, before string, err error) 
 				case !endsReply(after):
 					return Call{}, "", &NoCallError{Why: "there is text after the call"}
 				}
-				inner = inner[:end]
+				inner, closed = inner[:end], true
 			}
 		}
-		c, err := f.read(strings.TrimSpace(inner), tools)
+		c, err := f.read(strings.TrimSpace(inner), closed, tools)
 		if errors.Is(err, ErrNone) {
 			err = &NoCallError{Why: "the text after " + f.open + " is not a call"}
 		}
@@ -146,13 +154,13 @@ func endsReply(after string) bool {
 }
 
 // readTagged reads an object, a list with one object, or another form within the marks.
-func readTagged(inner string, tools []tenon.Tool) (Call, error) {
-	if c, before, err := Marked(inner, tools); !errors.Is(err, ErrNone) && strings.TrimSpace(before) == "" {
+func readTagged(inner string, closed bool, tools []tenon.Tool) (Call, error) {
+	if c, before, err := marked(inner, closed, tools); !errors.Is(err, ErrNone) && strings.TrimSpace(before) == "" {
 		return c, err
 	}
 	inner, _ = unfence(inner)
 	if strings.Contains(inner, "<arg_key>") {
-		return readPairs(inner, tools)
+		return readPairs(inner, closed, tools)
 	}
 	if c, err := readCode(inner, tools); !errors.Is(err, ErrNone) {
 		return c, err
@@ -161,6 +169,10 @@ func readTagged(inner string, tools []tenon.Tool) (Call, error) {
 		return readList(inner[1:], tools)
 	}
 	return readObject(inner, tools)
+}
+
+func readListed(inner string, _ bool, tools []tenon.Tool) (Call, error) {
+	return readList(inner, tools)
 }
 
 // readList reads a list with one object. inner begins after the opening bracket.
@@ -231,23 +243,24 @@ func lastRune(s string) rune {
 }
 
 // readFunction reads NAME>{…}, NAME{…} and NAME><parameter=KEY>VALUE</parameter>…. Llama often omits the bracket.
-func readFunction(inner string, tools []tenon.Tool) (Call, error) {
+func readFunction(inner string, closed bool, tools []tenon.Tool) (Call, error) {
 	i := strings.IndexAny(inner, ">{")
 	if i < 0 {
 		return Call{}, ErrNone
 	}
 	name, body := inner[:i], strings.TrimPrefix(inner[i:], ">")
-	return readParameters(name, strings.TrimSpace(body), "<parameter=", tools)
+	return readParameters(name, strings.TrimSpace(body), "<parameter=", closed, tools)
 }
 
 // readInvoke reads "NAME"><parameter name="KEY">VALUE</parameter>….
-func readInvoke(inner string, tools []tenon.Tool) (Call, error) {
+func readInvoke(inner string, closed bool, tools []tenon.Tool) (Call, error) {
 	inner = strings.ReplaceAll(inner, "｜DSML｜", "")
 	name, body, ok := strings.Cut(inner, ">")
 	if !ok {
 		return Call{}, ErrNone
 	}
-	return readParameters(attribute(name), strings.TrimSpace(body), "<parameter name=", tools)
+	closed = closed || strings.HasSuffix(strings.TrimSpace(name), "/")
+	return readParameters(attribute(name), strings.TrimSpace(body), "<parameter name=", closed, tools)
 }
 
 // attribute returns the value of an attribute without its quotation marks and without the attributes after it.
@@ -261,8 +274,12 @@ func attribute(s string) string {
 	return strings.Trim(s, `"' `)
 }
 
-// readParameters reads arguments: one object, or each argument between tags.
-func readParameters(name, body, open string, tools []tenon.Tool) (c Call, err error) {
+// noTags is the opening tag of forms whose arguments are an object.
+const noTags = "\x00"
+
+// readParameters reads arguments: one object, or each argument between tags. Arguments between tags, and missing ones,
+// are complete only if the call is closed.
+func readParameters(name, body, open string, closed bool, tools []tenon.Tool) (c Call, err error) {
 	if strings.HasPrefix(body, "{") {
 		object, n, repairs, err := Object(body)
 		if err == nil && strings.TrimSpace(body[n:]) != "" {
@@ -275,13 +292,20 @@ func readParameters(name, body, open string, tools []tenon.Tool) (c Call, err er
 		err = c.complete(name, object, tools)
 		return c, err
 	}
+	switch {
+	case !closed && (body == "" || open != noTags):
+		return Call{}, &NoCallError{Why: "the call ends before its arguments are complete"}
+	case body == "" && open == noTags:
+		err = c.complete(name, nil, tools)
+		return c, err
+	}
 	args := []byte{'{'}
 	schema := schemaOf(name, tools)
 	for body != "" {
 		rest, ok := strings.CutPrefix(body, open)
 		key, rest, cut := strings.Cut(rest, ">")
 		value, rest, closed := strings.Cut(rest, "</parameter>")
-		if !ok || !cut || !closed {
+		if !ok || !cut || !closed || strings.Contains(value, open) {
 			return Call{}, &NoCallError{Why: "the parameters are not closed one by one"}
 		}
 		if len(args) > 1 {
@@ -329,20 +353,26 @@ func appendTyped(dst []byte, value string, schema json.RawMessage) ([]byte, erro
 }
 
 // readMistral reads [{…}], {…} and NAME[ARGS]{…}.
-func readMistral(inner string, tools []tenon.Tool) (Call, error) {
-	if name, args, ok := strings.Cut(inner, "[ARGS]"); ok && !strings.ContainsAny(name, "{[") {
-		name, _, _ = strings.Cut(name, "[CALL_ID]")
-		return readParameters(strings.TrimSpace(name), strings.TrimSpace(args), "\x00", tools)
+func readMistral(inner string, closed bool, tools []tenon.Tool) (Call, error) {
+	name, args, ok := strings.Cut(inner, "[ARGS]")
+	if name, _, _ = strings.Cut(name, "[CALL_ID]"); ok && !strings.ContainsAny(name, "{[") {
+		return readParameters(strings.TrimSpace(name), strings.TrimSpace(args), noTags, closed, tools)
 	}
-	return readTagged(inner, tools)
+	return readTagged(inner, closed, tools)
 }
 
+// fullBars replaces the ASCII bars in marks of DeepSeek. Some conversions of its tokenizer write them.
+var fullBars = strings.NewReplacer("<|tool▁call▁begin|>", "<｜tool▁call▁begin｜>", "<|tool▁call▁end|>",
+	"<｜tool▁call▁end｜>", "<|tool▁sep|>", "<｜tool▁sep｜>")
+
 // readDeepSeek reads function<｜tool▁sep｜>NAME, then the object in a code block, and NAME<｜tool▁sep｜>{…}.
-func readDeepSeek(inner string, tools []tenon.Tool) (Call, error) {
+func readDeepSeek(inner string, closed bool, tools []tenon.Tool) (Call, error) {
+	inner = fullBars.Replace(inner)
 	for _, mark := range []string{"<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"} {
 		if strings.Count(inner, mark) > 1 {
 			return Call{}, &NoCallError{Why: "the text has several calls; write one at a time"}
 		}
+		closed = closed || strings.HasSuffix(inner, mark)
 		inner = strings.ReplaceAll(inner, mark, "")
 	}
 	kind, rest, ok := strings.Cut(strings.TrimSpace(inner), "<｜tool▁sep｜>")
@@ -350,9 +380,9 @@ func readDeepSeek(inner string, tools []tenon.Tool) (Call, error) {
 		return Call{}, ErrNone
 	}
 	if kind != "function" {
-		return readParameters(kind, strings.TrimSpace(rest), "\x00", tools)
+		return readParameters(kind, strings.TrimSpace(rest), noTags, closed, tools)
 	}
 	name, args, _ := strings.Cut(rest, "\n")
 	args, _ = unfence(strings.TrimSpace(args))
-	return readParameters(name, args, "\x00", tools)
+	return readParameters(name, args, noTags, closed, tools)
 }

@@ -67,14 +67,18 @@ func read(from *tenon.Response, req *tenon.Request, tools []tenon.Tool) (*tenon.
 	if from.Message == nil || !whole || len(from.Message.Calls()) > 0 {
 		return from, false
 	}
-	visible, hidden := Split(from.Message.Text())
+	visible, hidden := Cut(from.Message.Text())
 	calls, before, err := Slips(visible, tools)
+	before = Mend(before)
+	if err == nil && slices.ContainsFunc(calls, Call.isMended) {
+		err = &NoCallError{Why: "thinking tags are in the call"}
+	}
 	switch {
 	case errors.Is(err, ErrNone):
 		return from, false
 	case err == nil && len(req.Output) > 0 && before == "" && strings.HasPrefix(strings.TrimSpace(visible), "{"):
 		return from, false // with an output schema, the object may be the answer
-	case err == nil && Copied(calls, req.Messages):
+	case err == nil && Copied(calls, req.Messages, tools):
 		err = &NoCallError{Why: "the same text is in a message or a tool result"}
 	case err == nil && req.Serial && len(calls) > 1:
 		err = &NoCallError{Why: "the text has several calls, and one is allowed"}

@@ -10,6 +10,9 @@ import (
 	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
+// BracketAdded is the repair of an object without its end.
+const BracketAdded = "a closing bracket was added at the end"
+
 // maxDepth bounds the nesting of objects that need corrections.
 const maxDepth = 64
 
@@ -35,6 +38,7 @@ type reader struct {
 	out     []byte
 	repairs []string
 	inCode  bool // a parenthesis ends a value
+	inText  bool // the reader is in a string
 }
 
 type problem string
@@ -120,7 +124,7 @@ func (r *reader) list(depth int, end byte) error {
 		case c == 0 && first:
 			return errEnd
 		case c == 0:
-			r.repaired("a closing bracket was added at the end")
+			r.repaired(BracketAdded)
 			r.out = append(r.out, end)
 			return nil
 		case end == '}':
@@ -165,6 +169,7 @@ func (r *reader) string() error {
 		r.repaired("quotation marks were replaced by \"")
 	}
 	r.at += len(open)
+	r.inText = true
 	r.out = append(r.out, '"')
 	for r.at < len(r.text) {
 		c, n := utf8.DecodeRuneInString(r.text[r.at:])
@@ -174,6 +179,7 @@ func (r *reader) string() error {
 			return errValue
 		case strings.Contains(ends, piece):
 			r.at += n
+			r.inText = false
 			r.out = append(r.out, '"')
 			if c := r.next(); strings.IndexByte(",:}]\x00", c) < 0 && !(r.inCode && c == ')') {
 				return errString

@@ -22,6 +22,9 @@ type Call struct {
 	Text    string   // the call as it was written, set by [Slips]
 }
 
+// isMended reports whether thinking was removed from the call.
+func (c Call) isMended() bool { return IsMended(c.Name) || IsMended(string(c.Args)) }
+
 // NoCallError is the error for a text that resembles a call and cannot be understood.
 type NoCallError struct {
 	Why     string

@@ -26,19 +26,17 @@ func Slips(text string, tools []tenon.Tool) (calls []Call, before string, err er
 	text = strings.TrimRight(text, " \t\r\n")
 	f, at := firstMark(text)
 	if at < 0 {
-		c, err := readWhole(strings.TrimSpace(text), tools)
-		if err != nil {
-			return nil, "", err
-		}
-		return []Call{c}, "", nil
+		calls, err = readWholes(strings.TrimSpace(text), tools)
+		return calls, "", err
 	}
 	before = text[:at]
 	for rest := text[at:]; rest != ""; {
 		var inner string
-		if inner, rest, err = block(f, rest); err != nil {
+		closed := false
+		if inner, rest, closed, err = block(f, rest); err != nil {
 			return nil, "", err
 		}
-		list, err := readBlock(f, inner, tools)
+		list, err := readBlock(f, inner, closed, tools)
 		if err != nil {
 			return nil, "", err
 		}
@@ -81,21 +79,22 @@ func isToken(mark string) bool {
 // begins reports whether a call may begin after a text. The text must not end in a code block or quotation. If the mark
 // is not a special token, it must be at the beginning of a line.
 func begins(before string, token bool) bool {
-	fenced := false
+	fence, paragraph := "", 0 // the marks of the open code block; where the paragraph begins
 	line := before
 	for {
 		first, rest, ok := strings.Cut(line, "\n")
 		if !ok {
 			break
 		}
-		if mark := strings.TrimLeft(first, " \t>"); strings.HasPrefix(mark, "```") || strings.HasPrefix(mark, "~~~") {
-			fenced = !fenced
-		}
+		fence = afterLine(fence, strings.TrimLeft(first, " \t>"))
 		line = rest
+		if strings.TrimSpace(first) == "" {
+			paragraph = len(before) - len(rest)
+		}
 	}
 	lead := strings.TrimSpace(line)
 	switch {
-	case fenced:
+	case fence != "", isQuoted(before[paragraph:]), inElement(before):
 		return false
 	case lead == "":
 		// Four spaces make a code block in Markdown.
@@ -106,10 +105,65 @@ func begins(before string, token bool) bool {
 	return strings.Count(line, "`")%2 == 0 && !strings.ContainsRune("\"'“‘«„(`", lastRune(lead))
 }
 
+// afterLine returns the marks of the code block that is open after a line. fence are those before it. Only a line with
+// the same marks and nothing else closes a block. Markdown also closes it at more marks, but a model that writes them
+// often begins an inner block.
+func afterLine(fence, line string) string {
+	for _, c := range []string{"`", "~"} {
+		rest := strings.TrimLeft(line, c)
+		marks := line[:len(line)-len(rest)]
+		switch {
+		case len(marks) < len("```"):
+		case fence == "" && !(c == "`" && strings.Contains(rest, c)):
+			return marks
+		case marks == fence && strings.TrimSpace(rest) == "":
+			return ""
+		}
+	}
+	return fence
+}
+
+// isQuoted reports whether a call after the beginning of a paragraph is quoted: the paragraph is a block quote, whose
+// last lines need no sign in Markdown, or a quotation mark is open.
+func isQuoted(paragraph string) bool {
+	if strings.HasPrefix(strings.TrimSpace(paragraph), ">") || strings.Count(paragraph, `"`)%2 == 1 {
+		return true
+	}
+	for _, q := range [][2]string{{"“", "”"}, {"«", "»"}} {
+		if strings.Count(paragraph, q[0]) > strings.Count(paragraph, q[1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// inElement reports whether a text ends in an HTML element with a text of somebody else.
+func inElement(text string) bool {
+	for _, name := range []string{"pre", "blockquote", "code", "example", "q"} {
+		if i := lastFold(text, "<"+name); i >= 0 && indexFold(text[i:], "</"+name) < 0 {
+			if rest := text[i+1+len(name):]; strings.HasPrefix(rest, ">") || strings.HasPrefix(rest, " ") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lastFold returns the offset of the last occurrence of a word, or -1. The case of letters does not matter.
+func lastFold(s, word string) int {
+	for last := -1; ; {
+		i := indexFold(s[last+1:], word)
+		if i < 0 {
+			return last
+		}
+		last += 1 + i
+	}
+}
+
 // block splits the first block from a text that begins with a mark. rest is empty or begins with the same mark.
-func block(f form, text string) (inner, rest string, err error) {
+func block(f form, text string) (inner, rest string, closed bool, err error) {
 	if !hasPrefixFold(text, f.open) {
-		return "", "", &NoCallError{Why: "there is text after the call"}
+		return "", "", false, &NoCallError{Why: "there is text after the call"}
 	}
 	inner = text[len(f.open):]
 	end := -1
@@ -117,22 +171,23 @@ func block(f form, text string) (inner, rest string, err error) {
 		end = indexFold(inner, f.close)
 	}
 	if end < 0 {
-		return strings.TrimSpace(inner), "", nil
+		return strings.TrimSpace(inner), "", false, nil
 	}
 	rest = strings.TrimSpace(inner[end+len(f.close):])
-	return strings.TrimSpace(inner[:end]), strings.TrimSpace(Strip(rest)), nil
+	return strings.TrimSpace(inner[:end]), strings.TrimSpace(Strip(rest)), true, nil
 }
 
 // readBlock reads the calls of one block. A list of Mistral, and the text between DeepSeek's marks, may contain several
 // calls. Other blocks contain one.
-func readBlock(f form, inner string, tools []tenon.Tool) (calls []Call, err error) {
+func readBlock(f form, inner string, closed bool, tools []tenon.Tool) (calls []Call, err error) {
 	var parts []string
-	const open, end = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
+	inner = fullBars.Replace(inner)
+	const open = "<｜tool▁call▁begin｜>"
 	switch {
 	case strings.Contains(inner, open):
 		for p := range strings.SplitSeq(inner, open) {
 			if p = strings.TrimSpace(p); p != "" {
-				parts = append(parts, strings.TrimSuffix(p, end))
+				parts = append(parts, p)
 			}
 		}
 	case strings.HasPrefix(inner, "[") && json.Valid([]byte(inner)):
@@ -146,15 +201,52 @@ func readBlock(f form, inner string, tools []tenon.Tool) (calls []Call, err erro
 		return nil, &NoCallError{Why: "the text between the marks is not a call"}
 	}
 	for _, p := range parts {
-		c, err := f.read(p, tools)
+		c, err := f.read(p, closed, tools)
 		if errors.Is(err, ErrNone) {
 			err = &NoCallError{Why: "the text after " + f.open + " is not a call"}
 		}
 		if err != nil {
 			return nil, err
 		}
+		if !closed && slices.Contains(c.Repairs, BracketAdded) {
+			return nil, &NoCallError{Why: "the call ends before its arguments are complete"}
+		}
 		c.Text = p
 		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+// readWholes reads a text that consists only of calls: an object, a list of objects (Mistral), or a list with one call
+// in code (Llama 4).
+func readWholes(text string, tools []tenon.Tool) (calls []Call, err error) {
+	if !strings.HasPrefix(text, "[") {
+		c, err := readWhole(text, tools)
+		if err != nil {
+			return nil, err
+		}
+		return []Call{c}, nil
+	}
+	if strings.HasSuffix(text, ")]") {
+		c, err := readCode(text, tools)
+		if err != nil {
+			return nil, ErrNone
+		}
+		c.Text = text
+		return []Call{c}, nil
+	}
+	if !json.Valid([]byte(text)) {
+		return nil, ErrNone
+	}
+	for e := range rawjson.Elements([]byte(text)) {
+		c, err := readWhole(string(e), tools)
+		if err != nil || len(calls) == maxSlips {
+			return nil, ErrNone
+		}
+		calls = append(calls, c)
+	}
+	if len(calls) == 0 {
+		return nil, ErrNone
 	}
 	return calls, nil
 }
@@ -195,8 +287,17 @@ func readWhole(text string, tools []tenon.Tool) (Call, error) {
 
 // Copied reports whether the text of a call occurs in a message that the model did not write, such as a tool result.
 // The model then only quotes the call. The comparison ignores spaces, quotation marks, and escapes of JSON and HTML.
-func Copied(calls []Call, messages []*tenon.Message) bool {
+// It also compares names and arguments with all calls in these messages, because the model may write the call in
+// another form.
+func Copied(calls []Call, messages []*tenon.Message, tools []tenon.Tool) bool {
+	wanted := map[string]bool{}
+	for _, c := range calls {
+		wanted[c.key()] = true
+	}
 	has := func(text string) bool {
+		if containsCall(text, wanted, tools) {
+			return true
+		}
 		text = essence(text)
 		return slices.ContainsFunc(calls, func(c Call) bool { return strings.Contains(text, essence(c.Text)) })
 	}

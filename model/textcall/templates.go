@@ -38,9 +38,12 @@ func Strip(text string) string {
 }
 
 // readPairs reads NAME and pairs of <arg_key>KEY</arg_key> and <arg_value>VALUE</arg_value> (GLM 4.5).
-func readPairs(inner string, tools []tenon.Tool) (c Call, err error) {
+func readPairs(inner string, closed bool, tools []tenon.Tool) (c Call, err error) {
 	name, body, _ := strings.Cut(inner, "<arg_key>")
 	name = strings.TrimSpace(name)
+	if !closed || body == "" {
+		return Call{}, &NoCallError{Why: "the call ends before its arguments are complete"}
+	}
 	args := []byte{'{'}
 	schema := schemaOf(name, tools)
 	for body != "" {
@@ -68,23 +71,23 @@ func readPairs(inner string, tools []tenon.Tool) (c Call, err error) {
 }
 
 // readKimi reads functions.NAME:NUMBER<|tool_call_argument_begin|>{…} (Kimi K2).
-func readKimi(inner string, tools []tenon.Tool) (Call, error) {
+func readKimi(inner string, closed bool, tools []tenon.Tool) (Call, error) {
 	const begin, end = "<|tool_call_begin|>", "<|tool_call_end|>"
 	if strings.Count(inner, begin) > 1 {
 		return Call{}, &NoCallError{Why: "the text has several calls; write one at a time"}
 	}
 	inner = strings.TrimSpace(strings.ReplaceAll(inner, begin, ""))
-	inner, _, _ = strings.Cut(inner, end)
+	inner, _, ended := strings.Cut(inner, end)
 	name, args, ok := strings.Cut(inner, "<|tool_call_argument_begin|>")
 	if !ok {
 		return Call{}, ErrNone
 	}
 	name, _, _ = strings.Cut(strings.TrimSpace(name), ":")
-	return readParameters(name, strings.TrimSpace(args), "\x00", tools)
+	return readParameters(name, strings.TrimSpace(args), noTags, closed || ended, tools)
 }
 
 // readHarmony reads functions.NAME <|constrain|>json<|message|>{…} (gpt-oss).
-func readHarmony(inner string, tools []tenon.Tool) (Call, error) {
+func readHarmony(inner string, closed bool, tools []tenon.Tool) (Call, error) {
 	head, args, ok := strings.Cut(inner, "<|message|>")
 	if !ok {
 		return Call{}, ErrNone
@@ -92,5 +95,5 @@ func readHarmony(inner string, tools []tenon.Tool) (Call, error) {
 	if i := strings.IndexAny(head, " <\t\n"); i >= 0 {
 		head = head[:i]
 	}
-	return readParameters(head, strings.TrimSpace(args), "\x00", tools)
+	return readParameters(head, strings.TrimSpace(args), noTags, closed, tools)
 }

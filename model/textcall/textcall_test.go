@@ -52,6 +52,12 @@ func TestMD11_Split(t *testing.T) {
 		{"a<THINK>b</Think>c<thinking>d", "ac", "b\nd"},
 		{"a</think>b", "b", "a"},
 		{"a<think>b</reasoning>c</think>d", "ad", "b</reasoning>c"},
+		{"<think >b</think >c", "c", "b"},
+		{"<|thinking|>b<|/thinking|>c", "c", "b"},
+		{"<unused94>thought\nb<unused95>c", "c", "thought\nb"},
+		{"<antthinking>b</antthinking>c", "c", "b"},
+		{"<ant_thinking>b</ant_thinking>c", "c", "b"},
+		{"<inner_thoughts>b</inner_thoughts>c", "c", "b"},
 		{"<|channel|>analysis<|message|>a<|end|>b", "b", "<|message|>a"},
 	}
 	for _, tt := range tests {
@@ -87,6 +93,25 @@ func TestMD11_Name(t *testing.T) {
 	var e *NoCallError
 	if _, _, err := Find(`{"name": "gett", "arguments": {}}`, tools); !errors.As(err, &e) || e.Nearest != "get" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestMD11_SplitData checks that tags in the strings of a JSON object are not thinking, and that an object that cannot
+// be read never becomes one that can.
+func TestMD11_SplitData(t *testing.T) {
+	tests := []struct{ text, visible string }{
+		{`x {"a": "b<think>c", "d": "e</think>f"} y`, `x {"a": "b<think>c", "d": "e</think>f"} y`},
+		{`<think>h</think>{"a": "<think>c</think>"}<think>i</think>`, `{"a": "<think>c</think>"}`},
+		{`{"a": "b</think>c"}`, `{"a": "b</think>c"}`},
+		{`{"a": "b<think>c"d", "e": "f</think>g"}`, `{"a": "b`},
+		{`{"a": "b"} <think>c</think>d`, `{"a": "b"} d`},
+		{"{ <think>c</think>d", "{ d"},
+		{strings.Repeat("{„", 5000) + "<think>c</think>d", strings.Repeat("{„", 5000)},
+	}
+	for _, tt := range tests {
+		if visible, _ := Split(tt.text); visible != tt.visible {
+			t.Errorf("%.80q: %.80q, want %.80q", tt.text, visible, tt.visible)
+		}
 	}
 }
 
