@@ -150,6 +150,13 @@ func (s *Server) explainAbout(what, tool string, err error) error {
 		text = fmt.Sprintf("%s: %s refuses the credentials (%s); %s", what, who, said, s.remedy(err))
 	case tenon.CodeTool:
 		text = what + " failed: " + said + details(cause.Data)
+		switch {
+		case tool != "": // the model reads it
+		case s.cfg.Transport == TransportStdio:
+			text += "; " + s.look()
+		default:
+			text += "; see what the server logs, or set disabled: true to leave it out"
+		}
 	case tenon.CodeProtocol:
 		text += "; the server does not keep to MCP: try another version of it"
 	case tenon.CodeTooLarge:
