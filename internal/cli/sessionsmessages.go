@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"encoding/base64"
 	"fmt"
 	"strings"
 
@@ -74,6 +76,9 @@ func (a *app) showMessage(b *strings.Builder, m, results *tenon.Message) map[str
 			}
 		}
 	}
+	if list := sourceLines(m.Citations()); len(list) > 0 {
+		fmt.Fprintf(b, "\n%s\n", strings.Join(list, "\n"))
+	}
 	if m.Partial {
 		fmt.Fprintf(b, "%s\n", a.outStyle(dim, stoppedHere))
 	}
@@ -96,6 +101,12 @@ func (a *app) showPart(b *strings.Builder, role tenon.Role, p tenon.Part) {
 			a.outStyle(dim, safeLine(string(p.Call.Arguments)+p.Call.Malformed)))
 	case p.Result != nil:
 		a.showCallResult(b, "", p.Result)
+	case p.Type == tenon.PartImage || p.Type == tenon.PartFile:
+		what := cmp.Or(p.Text, p.URI) + " " + p.MimeType
+		if p.Data != "" {
+			what += fmt.Sprintf(", %d bytes", base64.StdEncoding.DecodedLen(len(p.Data))-strings.Count(p.Data, "="))
+		}
+		fmt.Fprintf(b, "\n%s\n", a.outStyle(dim, safeLine("["+p.Type+" "+strings.TrimSpace(what)+"]")))
 	}
 }
 

@@ -410,7 +410,7 @@ func (a *answer) stop(calls int) tenon.StopReason {
 		return tenon.StopBadCall
 	case "CONTINUATION":
 		return tenon.StopPause
-	case "", "STOP", "FINISH_REASON_UNSPECIFIED":
+	case "", "STOP", "FINISH_REASON_UNSPECIFIED": // the last is the default of the enumeration, as if it was missing
 	default:
 		return model.UnknownStop(a.finish)
 	}

@@ -77,7 +77,7 @@ func (m *Model) mostTokens(req *tenon.Request) int {
 // body builds the request. Members that change least come first. The API has no tool choice. Tools that may not be
 // called are omitted from the request. A forced call cannot be expressed.
 func (m *Model) body(req *tenon.Request, most int) (*model.Body, error) {
-	req = model.Offer(m.cfg.Fill(req))
+	req = model.OfferOne(model.Offer(m.cfg.Fill(req))) // there is no tool_choice
 	tools := m.offered(req)
 	h := rawjson.AppendString([]byte(`{"model":`), m.cfg.Model)
 	h = strconv.AppendBool(append(h, `,"stream":`...), m.quirks.Stream)

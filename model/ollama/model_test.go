@@ -238,6 +238,7 @@ func Test_MD10_OllamaRequest(t *testing.T) {
 		"tools":         {nil, &tenon.Request{Messages: hello.Messages, Tools: []tenon.Tool{tool}}, head + "," + tail + tools + hi},
 		"no choice":     {nil, &tenon.Request{Messages: hello.Messages, Tools: []tenon.Tool{tool}, ToolChoice: "none"}, head + "," + tail + hi},
 		"one of two":    {nil, &tenon.Request{Messages: hello.Messages, Tools: []tenon.Tool{{Name: "x"}, tool}, ToolChoice: "auto:add"}, head + "," + tail + tools + hi},
+		"one":           {nil, &tenon.Request{Messages: hello.Messages, Tools: []tenon.Tool{{Name: "x"}, tool}, ToolChoice: "add"}, head + "," + tail + tools + hi},
 		"no tools":      {func(c *model.Config) { c.ToolMode = "none" }, &tenon.Request{Messages: hello.Messages, Tools: []tenon.Tool{tool}}, head + "," + tail + hi},
 		"object":        {nil, &tenon.Request{Messages: hello.Messages, Output: []byte(`{"type":"object"}`)}, head + `,"format":"json",` + tail + hi},
 		"schema":        {nil, &tenon.Request{Messages: hello.Messages, Output: []byte(`{"type":"object", "required":["a"]}`)}, head + `,"format":{"type":"object","required":["a"]},` + tail + hi},
