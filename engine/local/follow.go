@@ -122,6 +122,7 @@ func (r *reader) emit(e tenon.Event) bool {
 
 // atRest ends the reader if this process does not work on the run and the run is at rest.
 func (r *reader) atRest() error {
+	halted := r.e.haltOf(r.run) // before the row, which then has all events that preceded the halt
 	row, err := r.e.c.Store.Run(r.ctx, r.run)
 	if err != nil {
 		return r.broken(err)
@@ -137,9 +138,9 @@ func (r *reader) atRest() error {
 		r.emit(waitingEvent(r.run, r.e.c.Clock.Now(), row.Waiting))
 		r.ended = true
 	default:
-		if err := r.e.haltOf(r.run); err != nil {
+		if halted != nil {
 			if held, herr := r.e.c.Store.Held(r.run); herr != nil || !held {
-				return err
+				return halted
 			} // another process has resumed the run
 		}
 	}
