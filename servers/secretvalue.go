@@ -16,7 +16,10 @@ import (
 var (
 	secretName = lazyregexp.New(`(?i)key$|token$|secret$|passw|passphrase|passcode|pwd$|bearer|^auth$|` +
 		`authorization|credentials?$|cookie$|signature$|^sig$|(^|[_-])pass$|(^|[_-])jwt$|(^|[_-])sk$`)
-	camelPass  = lazyregexp.New(`[a-z]P(ass|ASS)$`)
+	camelPass = lazyregexp.New(`[a-z]P(ass|ASS)$`)
+	// plainKey matches names of keys that open nothing: of tables, caches and keyboards, and public ones.
+	plainKey = lazyregexp.New(`(?i)(^|[_-])(primary|foreign|sort|partition|shard|cache|public|range|row|group|` +
+		`join|map|object|lookup|hot|mon|tur|don)[_-]?key$`)
 	nameNumber = lazyregexp.New(`[_-]?[0-9]+$`)
 	dsnName    = lazyregexp.New(`(?i)(^|[_-]|[a-z])(dsn|connection[_-]?string|conn[_-]?str|(database|db)[_-]?ur[il])$`)
 	// dsnPair matches a password in a text such as "host=db;password=x".
@@ -34,7 +37,7 @@ func NamesSecret(name string) bool {
 		return false
 	}
 	name = nameNumber().ReplaceAllString(name, "")
-	return secretName().MatchString(name) || camelPass().MatchString(name)
+	return (secretName().MatchString(name) || camelPass().MatchString(name)) && !plainKey().MatchString(name)
 }
 
 // IsSecretValue reports whether a whole literal is a secret, by one of its names or by its form. Switches and short
