@@ -484,7 +484,9 @@ func TestUX8_Stop(t *testing.T) {
 	if err != nil || r.State != tenon.RunCancelled || r.Partial != "The first half of the ans" {
 		t.Errorf("the report: %+v, %v", r, err)
 	}
-	c.types("go on\r")
+	c.types("go on")
+	c.awaits("> go on")
+	c.types("\r")
 	c.awaits("The second answer.")
 	said, err := c.host.Sessions().Transcripts().Messages(t.Context(), list[0].Session)
 	if err != nil || len(said) != 4 || !said[1].Partial || said[1].Text() != r.Partial {
