@@ -29,7 +29,7 @@ test.beforeAll(async () => {
   p.write("broken.yaml", `conversations:\n${turns.map((t, n) => `  - match: "number ${n};"\n    steps: [{text: ${quoted(t[0]!)}, error: {code: model_error, message: ${quoted(t.join("\n"))}}}]\n`).join("")}`);
   // What a table holds may have come from anywhere: a text in each cell, and in the names of some columns.
   const rows = payloads.map((t, i) => `{text: ${quoted(t)}${i === 0 ? payloads.slice(0, 12).map((n) => `, ${quoted(n)}: ${quoted(n)}`).join("") : ""}}`).join(", ");
-  p.write("cells.yaml", `kind: workflow\nversion: 1\nname: cells\ndescription: Makes a table of texts.\nsteps:\n  - {id: rows, table: {rows: [${rows}]}}\n  - {id: words, template: "{{ steps.rows.rows.map(r, r.text) }}"}\noutputs:\n  - {name: out, description: The texts, from: rows}\nmessage: words\n`);
+  p.write("cells.yaml", `kind: workflow\nversion: 1\nname: cells\ndescription: Makes a table of texts.\nsteps:\n  - {id: rows, table: {rows: [${rows}]}}\n  - {id: some, sql: SELECT text FROM rows LIMIT 60}\n  - {id: words, template: "{{ steps.some.rows.map(r, r.text) }}"}\noutputs:\n  - {name: out, description: The texts, from: rows}\nmessage: words\n`);
   const server = path.join(import.meta.dirname, "hostile.mjs");
   const models = ["shows", "error", "fails", "waits", "ask", "broken"];
   p.write("tenon.yaml", `version: 1
