@@ -1,4 +1,4 @@
-// Package garbage delays the first garbage collection of a short-lived program.
+// Package garbage sets how often a program collects garbage.
 //
 // A command of the command line runs briefly. By default, Go collects when the heap reaches four megabytes, then
 // eight, sixteen and so on. That suits a program that runs for hours. A command that lists ten thousand tools,
@@ -7,8 +7,10 @@
 // rounds). [Late] lets the heap grow to [FirstHeap] before the first collection. Later collections follow Go's
 // default again, so that a command over a table of millions of rows needs no more memory than otherwise.
 //
-// The package imports nothing of the module. Function main calls it once, before anything else. The
-// performance figure of a command calls it too. Long-running commands do not use it.
+// A program that runs for hours collects less often than by default, see [Seldom].
+//
+// The package imports nothing of the module. Package quick calls it once, before function main. The performance figure
+// of a command calls it too.
 package garbage
 
 import (
@@ -24,6 +26,18 @@ const (
 	usual     = 100
 	usualHeap = 4 << 20
 )
+
+// seldom is the GOGC of [Seldom].
+const seldom = 150
+
+// Seldom lets the heap of a server grow by one and a half times the live objects between two collections, where Go's
+// default is once, unless the environment sets GOGC. A tenon serve with a thousand runs needed 7 % less CPU time for
+// each (figure P6.run: 900 and 878 µs in place of 964, medians of five rounds). Its heap is a quarter larger at most.
+func Seldom(lookupEnv func(string) (string, bool)) {
+	if v, _ := lookupEnv("GOGC"); v == "" {
+		debug.SetGCPercent(seldom)
+	}
+}
 
 // first is an unreferenced object. Its cleanup runs at the first collection. It contains a pointer, so that
 // it is not allocated together with others.

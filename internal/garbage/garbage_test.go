@@ -45,6 +45,17 @@ func TestLate(t *testing.T) {
 	}
 }
 
+func TestSeldom(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	if garbage.Seldom(func(string) (string, bool) { return "50", true }); percent() != 100 {
+		t.Errorf("the GC percentage was changed to %d although GOGC is set", percent())
+	}
+	if garbage.Seldom(func(string) (string, bool) { return "", false }); percent() != 150 {
+		t.Errorf("the GC percentage is %d", percent())
+	}
+}
+
 // BenchmarkLate measures the cost of Late for each command.
 func BenchmarkLate(b *testing.B) {
 	for b.Loop() {

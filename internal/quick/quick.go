@@ -25,7 +25,9 @@ var Processors = prepare(os.Args)
 // prepare decides before the arguments are parsed. Every verb but serve and worker ends soon and needs little garbage
 // collection. Another argument with such a name only costs a little time.
 func prepare(args []string) int {
-	if !slices.Contains(args, "serve") && !slices.Contains(args, "worker") {
+	if slices.Contains(args, "serve") || slices.Contains(args, "worker") {
+		garbage.Seldom(os.LookupEnv)
+	} else {
 		garbage.Late(os.LookupEnv)
 	}
 	return first.Processors

@@ -26,8 +26,8 @@ func TestPrepared(t *testing.T) {
 	late := strconv.Itoa(garbage.FirstHeap / (4 << 20) * 100)
 	for command, c := range map[string]struct{ collects, gogc string }{
 		"run":    {late, ""},
-		"serve":  {"100", ""},
-		"worker": {"100", ""},
+		"serve":  {"150", ""},
+		"worker": {"150", ""},
 		"":       {late, ""},
 		"tools":  {"50", "GOGC=50"},
 	} {
