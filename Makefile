@@ -88,8 +88,8 @@ tidy:
 # would see nothing of it. The scripts of internal/cli start programs that the detector has sleep for a second at their end: more of
 # them at a time cost nothing. Others sleep a tenth of it, which is long enough to tell of a race.
 # SQLite, translated from C, is compiled without the detector: under it, the tests of a store take
-# many times as long.
-RACE := go test -race -gcflags=modernc.org/...=-race=false -short -timeout 30m
+# many times as long. Vet has a part of its own.
+RACE := go test -race -vet=off -gcflags=modernc.org/...=-race=false -short -timeout 30m
 race:
 	GORACE=atexit_sleep_ms=100 CGO_ENABLED=1 $(RACE) $$(go list ./... | grep -v -e /tenon$$ -e /internal/kill$$ -e /internal/peers$$ -e /internal/release$$ -e /internal/cli$$)
 	CGO_ENABLED=1 $(RACE) -parallel 8 ./internal/cli
