@@ -3,10 +3,10 @@ package textcall
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
 // key identifies a call by its name and its arguments, whatever their form is.
@@ -23,7 +23,7 @@ func (c Call) key() string {
 
 // prefixes are the beginnings of lines that tools and quotations add: numbers of lines, and the signs of
 // differences and of quotations.
-var prefixes = regexp.MustCompile(`(?m)^[ \t]*(?:\d+[ \t]*[:|\t→][ \t]?|[+\->|]+[ \t]?)`)
+var prefixes = lazyregexp.New(`(?m)^[ \t]*(?:\d+[ \t]*[:|\t→][ \t]?|[+\->|]+[ \t]?)`)
 
 // containsCall reports whether a text contains one of the wanted calls in any form. The beginnings of its lines that
 // tools add do not matter.
@@ -31,7 +31,7 @@ func containsCall(text string, wanted map[string]bool, tools []tenon.Tool) bool 
 	if searchCalls(text, wanted, tools) {
 		return true
 	}
-	bare := prefixes.ReplaceAllString(text, "")
+	bare := prefixes().ReplaceAllString(text, "")
 	return bare != text && searchCalls(bare, wanted, tools)
 }
 
