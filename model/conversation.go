@@ -120,7 +120,8 @@ func (l forms) at(i int) []byte {
 	return l.fresh[i-l.n]
 }
 
-// add appends the forms of the messages from one to before another. It shares those of the cached conversation.
+// add appends the forms of the messages from index from to before index to. It shares the forms of the cached
+// conversation.
 func (l forms) add(b *Body, from, to int) {
 	if end := min(to, l.n); from < end {
 		size := l.old.ends[end-1]

@@ -25,7 +25,7 @@ func (c *Client) listVertex(ctx context.Context) ([]Listed, *Failure) {
 // listPublisher lists the models of a publisher whose names begin with a family. The route belongs to no project
 // (googleapis/go-genai, api_client.go; "Method: models.list" of Vertex AI's REST reference). So a user's own
 // credentials need a project that pays for the request, which the header names. The header is sent only after a
-// refusal, because service accounts need a right of their own for it.
+// refusal, because service accounts need another permission for it.
 func (c *Client) listPublisher(ctx context.Context, publisher, family string) ([]Listed, *Failure) {
 	base, _ := c.vertexBase()
 	var list []Listed

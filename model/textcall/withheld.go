@@ -22,7 +22,7 @@ const (
 		`\bdeclin(?:e|ing) to\b|\bunable to\b)`
 	thisCall = `(?:this|that|it|these|those|the following|such|the tool|the (?:\w+ )?(?:call|calls|command|request|` +
 		`action|step|instruction|instructions))\b`
-	// saying are the words of a text that contains a call, and ordering those of a text that asks for one.
+	// saying are verbs for a text that contains a call, and ordering are verbs for a text that asks for one.
 	saying   = `(?:says?|said|reads?|contains?|contained|includes?|included|has|had|shows?|showed|quotes?)`
 	ordering = `(?:says?|said|asks?|asked|tells?|told|wants?|wanted|instructs?|instructed|requests?|requested|` +
 		`orders?|ordered)(?: (?:me|us|you|the (?:\w+ )?(?:model|assistant|agent)))?` +
