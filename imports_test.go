@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"model/gemini":    {"model", "internal/rawjson"},
 	"model/openai":    {"model", "internal/rawjson", "internal/sse"},
 	"model/react":     {"model", "model/textcall", "internal/rawjson", "internal/template"},
-	"model/textcall":  {"internal/rawjson"},
+	"model/textcall":  {"internal/lazyregexp", "internal/rawjson"},
 	"model/script":    {"model", "internal/rawjson", "internal/lazyregexp"},
 	"record":          {"model", "model/anthropic", "mcp", "internal/exactjson"},
 
