@@ -278,15 +278,23 @@ type origin struct {
 }
 
 func (a *app) origin(cfg *config.Config, server string, entry servers.Config) (o origin, err error) {
+	named := cfg.File != "" || cfg.Path != "" // a reader of the table can have the entry
 	switch {
 	case entry.Transport != servers.TransportStdio && fromVariables(cfg.Written("servers."+server+".url"), entry.URL):
 		a.note("server '%s' is named as %s: its URL has values of variables in it, which a table must not hold",
 			server, table.ServerURI(server))
 		return origin{address: table.ServerURI(server), foreign: true}, nil
+	case entry.Transport != servers.TransportStdio && named && len(servers.SecretPlaces(entry.URL)) > 0:
+		a.note("server '%s' is named as %s: its URL contains a credential, which a table must not hold",
+			server, table.ServerURI(server))
+		return origin{address: table.ServerURI(server), foreign: true}, nil
 	case entry.Transport != servers.TransportStdio:
 		o.address = entry.URL
-	case cfg.File != "" || cfg.Path != "":
+	case named:
 		o.address = table.ServerURI(server)
+	case len(servers.SecretArgs(entry.Args)) > 0:
+		return o, tenon.Errorf(tenon.CodeInvalid, "server '%s': its arguments contain a credential, which a table must "+
+			"not: write the server into tenon.yaml (tenon servers add), and the table names it", server)
 	default:
 		o.address = table.CommandURI(append([]string{entry.Command}, entry.Args...))
 	}
@@ -334,6 +342,10 @@ func bare(address string) (string, error) {
 	}
 	if _, has := u.User.Password(); has {
 		return "", fmt.Errorf("its URL holds a password, which a table must not: use auth with a secret")
+	}
+	if len(servers.SecretPlaces(address)) > 0 {
+		return "", fmt.Errorf("its URL contains a credential, which a table must not: write the server into " +
+			"tenon.yaml (tenon servers add), and the table names it")
 	}
 	return address, nil
 }
