@@ -220,7 +220,8 @@ func (c converter) instructions(k, n *tree.Node) {
 		return
 	}
 	if len(n.Keys) == 0 {
-		c.Add(n, "instructions", "Exactly one of 'file' and 'inline' is required", "write inline: with the text, or file:")
+		c.Add(n, "instructions", "Exactly one of 'file' and 'inline' is required",
+			"write inline: with the text, or file:")
 		return
 	}
 	out := tree.MapAt(n)

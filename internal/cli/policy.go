@@ -51,7 +51,8 @@ func newPolicyExplain(a *app) *cobra.Command {
 				return a.explainClient(cmd.Context(), endpoint, principal)
 			}
 			if principal != "" {
-				return tenon.Errorf(tenon.CodeInvalid, "--principal needs --endpoint: it names whose client is explained")
+				return tenon.Errorf(tenon.CodeInvalid, "--principal needs --endpoint: it names whose client is "+
+					"explained")
 			}
 			h, err := a.open(cmd.Context(), opening{connect: true, looks: true})
 			if err != nil {

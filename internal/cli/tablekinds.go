@@ -72,7 +72,7 @@ func kindRow(ctx context.Context, h *host.Host, t *tenon.Tool) (row table.Row, w
 	return maker(ctx, h, t, entry)
 }
 
-// private returns why a request must not be written to a table, or "" if it may. Literals are judged like those of the
+// private returns why a request must not be written to a table, or "" if it may. Literals are judged as in the
 // configuration.
 func private(r catalog.Request) string {
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
