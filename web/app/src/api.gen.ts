@@ -1098,7 +1098,7 @@ export type RunTable = Table & {
 };
 
 export type TableFile = {
-  /** project:PATH or uploaded:NAME */
+  /** project:PATH, a path in the project's folder, or uploaded:NAME */
   id: string;
   name: string;
   source: "project" | "uploaded";
@@ -1170,7 +1170,7 @@ export type Workflow = {
 export type TableInput = {
   /** an Arrow file or stream, in base64 */
   data?: string;
-  /** an id of /api/v1/tables, for the owner alone */
+  /** an id of GET /api/v1/tables: project:PATH or uploaded:NAME; only for the owner */
   file?: string;
   /** with table: a table of a run */
   run?: string;
