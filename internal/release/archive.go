@@ -109,9 +109,9 @@ func (p packaging) distributions(ctx context.Context, nfpm string, pl platform, 
 // preRelease matches the pre-release of a version, such as rc.1.
 var preRelease = regexp.MustCompile(`-([a-z]+)\.?(\d+)$`)
 
-// distributionVersion returns a version as a format writes it, such that 1.2.3-rc.1 is older than 1.2.3 there: 1.2.3~rc.1
-// for deb and rpm, 1.2.3rc.1 for Arch (vercmp(8)), and for Alpine 1.2.3_rc1 (apk-package(5)), which knows alpha, beta,
-// pre and rc only. There, others such as dev.1 become pre1.
+// distributionVersion returns a version as a format writes it, such that 1.2.3-rc.1 is older than 1.2.3 there:
+// 1.2.3~rc.1 for deb and rpm, 1.2.3rc.1 for Arch (vercmp(8)), and 1.2.3_rc1 for Alpine (apk-package(5)), which knows
+// alpha, beta, pre and rc only. There, others such as dev.1 become pre1.
 func distributionVersion(format, version string) string {
 	switch format {
 	case "apk":
