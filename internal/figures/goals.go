@@ -106,6 +106,7 @@ var rows = []goal{
 	{"WB.cpu.chat", "<=", 100},
 	{"WB.cpu.run", "<=", 100},
 	{"WB.cpu.tools", "<=", 100},
+	{"WB.paint", "<=", 0.35},
 	{"WB.tasks.clicks", "<=", 0.95},
 	{"WB.tasks.seconds", "<=", 0.95},
 }
