@@ -139,6 +139,8 @@ export type Usage = {
   cache_read_tokens?: number;
   cache_write_tokens?: number;
   reasoning_tokens?: number;
+  /** web searches of the provider's own tool */
+  searches?: number;
 };
 
 export type CallRecord = {
@@ -185,7 +187,10 @@ export type RunInfo = {
   partial?: string;
   turns: number;
   tool_calls: CallRecord[];
-  usage: Usage;
+  /** null: there were model calls, and no provider reported tokens */
+  usage: (Usage) | (null);
+  /** model calls whose provider reported no tokens; usage lacks them */
+  unmetered_calls?: number;
   /** US dollars; null: no price is known */
   cost: unknown;
   error?: unknown;
@@ -683,6 +688,8 @@ export type Stat = {
   bytes: number;
   input_tokens: number;
   output_tokens: number;
+  /** model calls whose provider reported no tokens, which the counts of tokens lack */
+  unmetered_calls?: number;
   /** of the input: read from the cache of a provider */
   cache_read_tokens: number;
   /** of the input: written to the cache of a provider */
