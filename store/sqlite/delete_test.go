@@ -137,7 +137,7 @@ func FuzzWipePage(f *testing.F) {
 	copy(page[20:], []byte{0, 0, 0, 12, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(page, false)
 	f.Add([]byte{5, 0xff, 0xff, 0xff, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff}, false)
-	f.Add(emptyStore[:4096], true)
+	f.Add(emptyStore()[:4096], true)
 	f.Fuzz(func(t *testing.T, page []byte, first bool) {
 		wipePage(page, first)
 		once := bytes.Clone(page)

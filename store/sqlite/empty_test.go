@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -24,20 +25,34 @@ func TestEmptyStore(t *testing.T) {
 	if *update {
 		b, err := os.ReadFile(made)
 		if err == nil {
-			err = os.WriteFile("empty.db", b, 0o600)
+			err = os.WriteFile("empty.packed", pack(b), 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		emptyStore = b
+		packedEmpty = pack(b)
 	}
 	copied := filepath.Join(t.TempDir(), "tenon.db")
 	if err := linkEmpty(copied); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(schemaOf(t, made), schemaOf(t, copied)); diff != "" {
-		t.Errorf("empty.db is not what the migrations make (-migrations +empty.db); run go test ./store/sqlite -update\n%s", diff)
+		t.Errorf("empty.packed is not what the migrations make (-migrations +empty.db); run go test ./store/sqlite -update\n%s", diff)
 	}
+}
+
+// FuzzUnpack unpacks what pack made of any file, and anything else without a panic.
+func FuzzUnpack(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 3, 0})
+	f.Add(packedEmpty[:100])
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = unpack(b)
+		if got, err := unpack(pack(b)); err != nil || !bytes.Equal(got, b) {
+			t.Errorf("unpack(pack(%q)) = %q, %v", b, got, err)
+		}
+	})
 }
 
 // schemaOf reads everything in which empty stores can differ.

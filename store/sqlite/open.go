@@ -92,7 +92,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 }
 
 // open opens a store and applies the given migrations. full says that these are all migrations, so that a new store
-// may begin as a copy of emptyStore.
+// may begin as a copy of the empty store.
 func open(ctx context.Context, c Config, steps []string, full bool) (_ *Store, err error) {
 	if c.Path == "" {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "store: no path given")

@@ -167,7 +167,7 @@ func fixHeader(page []byte, pages uint32) {
 
 // attach opens the new store, with the copy attached as old.
 func (r *repairer) attach(ctx context.Context) (closing func(), err error) {
-	if err := writeNew(r.new, emptyStore); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := writeNew(r.new, emptyStore()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	db, err := connect(r.new, 1, "synchronous(FULL)", "journal_mode(DELETE)")
