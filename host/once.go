@@ -25,8 +25,19 @@ const keyPrefix = "key_"
 func (h *Host) startOnce(ctx context.Context, q Question) (Started, error) {
 	ctx = store.OwnOnly(ctx) // a foreign run answers no question
 	q.asked = q.digest()
-	sum := sha256.Sum256([]byte(q.Key))
-	digest := hex.EncodeToString(sum[:])
+	digest := keyDigest(q.Key)
+	if !q.delivering {
+		if q.Session != "" { // the key may be on its way as a message into a run
+			release, err := h.alone(ctx, "message/"+digest)
+			if err != nil {
+				return Started{}, err
+			}
+			defer release()
+		}
+		if s, err := h.delivered(ctx, q, digest); err != nil || s.ID != "" {
+			return s, err
+		}
+	}
 	release, err := h.alone(ctx, "key/"+digest)
 	if err != nil {
 		return Started{}, err
@@ -37,9 +48,9 @@ func (h *Host) startOnce(ctx context.Context, q Question) (Started, error) {
 		return Started{}, err
 	}
 	if run.ID != "" {
-		err = h.sameQuestion(ctx, run.ID, q)
-		if err == nil && !run.State.Ended() {
+		if err = h.sameQuestion(ctx, run.ID, q); err == nil && !run.State.Ended() {
 			h.given.hold(run.ID, q.tools)
+			err = h.takeUp(ctx, run, q.Credentials)
 		}
 		return Started{Run: run, Again: true}, err
 	}
@@ -47,30 +58,26 @@ func (h *Host) startOnce(ctx context.Context, q Question) (Started, error) {
 	return Started{Run: run, Problems: problems}, err
 }
 
+// keyDigest identifies a key in the store.
+func keyDigest(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
 // keyed finds the run of a key. If there is none, it prepares the question so that the run, when it begins, is found by
 // the key even after a crash.
 //
 // If the question begins a session, the key determines the session's id. If it continues a session, the run's id is
-// first recorded with the last run of the session.
+// first recorded with the last run of the session. The run of a request of the other kind is found, too, so that it is
+// compared with the question.
 func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run, error) {
+	began, err := h.keyedNew(ctx, digest)
+	if err != nil || began.ID != "" {
+		return began, err
+	}
 	if q.Session == "" || q.Fork {
-		q.newSession = "ses_" + digest[:20]
-		_, err := h.store.Session(ctx, q.newSession)
-		if tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return tenon.Run{}, nil
-		}
-		if err != nil {
-			return tenon.Run{}, err
-		}
-		runs, err := h.store.Runs(ctx, store.RunFilter{Session: q.newSession, Limit: maxListed})
-		if err != nil || len(runs) == 0 {
-			return tenon.Run{}, err
-		}
-		first := runs[len(runs)-1]
-		if first.Foreign {
-			return tenon.Run{}, store.ErrForeign(first.ID)
-		}
-		return first, nil
+		q.newSession = keyedSession(digest)
+		return h.keyedIn(ctx, digest)
 	}
 	id := keyPrefix + digest
 	g, err := h.store.Signal(ctx, id)
@@ -80,14 +87,66 @@ func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run
 	if err != nil {
 		return tenon.Run{}, err
 	}
-	if err := json.Unmarshal(g.Data, &q.id); err != nil {
-		return tenon.Run{}, tenon.Errorf(tenon.CodeStore, "the run of key %s cannot be read: %w", id, err)
+	if q.id, err = runOfKey(g); err != nil {
+		return tenon.Run{}, err
 	}
 	run, err := h.store.Run(ctx, q.id)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
 		return tenon.Run{}, nil
 	}
 	return run, err
+}
+
+// keyedSession returns the id of the session that begins with a key.
+func keyedSession(digest string) string { return "ses_" + digest[:20] }
+
+// keyedNew returns the run that began a session with a key, or a zero one.
+func (h *Host) keyedNew(ctx context.Context, digest string) (tenon.Run, error) {
+	session := keyedSession(digest)
+	_, err := h.store.Session(ctx, session)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return tenon.Run{}, nil
+	}
+	if err != nil {
+		return tenon.Run{}, err
+	}
+	runs, err := h.store.Runs(ctx, store.RunFilter{Session: session, Limit: maxListed})
+	if err != nil || len(runs) == 0 {
+		return tenon.Run{}, err
+	}
+	first := runs[len(runs)-1]
+	if first.Foreign {
+		return tenon.Run{}, store.ErrForeign(first.ID)
+	}
+	return first, nil
+}
+
+// keyedIn returns the run that continued a session with a key, or a zero one.
+func (h *Host) keyedIn(ctx context.Context, digest string) (tenon.Run, error) {
+	g, err := h.store.Signal(ctx, keyPrefix+digest)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return tenon.Run{}, nil
+	}
+	if err != nil {
+		return tenon.Run{}, err
+	}
+	id, err := runOfKey(g)
+	if err != nil {
+		return tenon.Run{}, err
+	}
+	run, err := h.store.Run(ctx, id)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return tenon.Run{}, nil
+	}
+	return run, err
+}
+
+// runOfKey returns the run that the signal of a key names.
+func runOfKey(g store.Signal) (id string, err error) {
+	if err := json.Unmarshal(g.Data, &id); err != nil {
+		return "", tenon.Errorf(tenon.CodeStore, "the run of key %s cannot be read: %w", g.ID, err)
+	}
+	return id, nil
 }
 
 func (h *Host) writeKey(ctx context.Context, id, session string) (store.Signal, error) {

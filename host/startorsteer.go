@@ -24,10 +24,10 @@ const maxTurnsMissed = 20
 // Errors: as Start, and invalid (the run takes no messages).
 func StartOrSteer(ctx context.Context, h *Host, q Question, by string) (s Started, after uint64, err error) {
 	ctx = store.OwnOnly(ctx)
+	q.delivering = true
 	send := delivery{h: h, q: q, by: by}
 	if q.Key != "" {
-		sum := sha256.Sum256([]byte(q.Key))
-		send.digest = hex.EncodeToString(sum[:])
+		send.digest = keyDigest(q.Key)
 		release, err := h.alone(ctx, "message/"+send.digest)
 		if err != nil {
 			return Started{}, 0, err
@@ -40,6 +40,7 @@ func StartOrSteer(ctx context.Context, h *Host, q Question, by string) (s Starte
 			break
 		}
 	}
+	s.After = after
 	return s, after, err
 }
 
@@ -89,10 +90,43 @@ func (d *delivery) once(ctx context.Context) (Started, uint64, error) {
 	return d.steer(ctx, run.ID, id)
 }
 
+// delivered finds the run with the message that StartOrSteer has sent with the key of a question. The zero value means
+// that there is none.
+func (h *Host) delivered(ctx context.Context, q Question, digest string) (Started, error) {
+	d := delivery{h: h, q: q, digest: digest}
+	for range maxTurnsMissed {
+		sent, err := h.store.Signal(ctx, d.id())
+		if tenon.ErrorCode(err) == tenon.CodeNotFound {
+			return Started{}, nil
+		}
+		if err != nil {
+			return Started{}, err
+		}
+		s, after, err := d.again(ctx, sent)
+		if !IsBusy(err) {
+			s.After = after
+			return s, err
+		}
+	}
+	return Started{}, nil
+}
+
 // again finds the event of a message that was sent before, perhaps by a process that died before its receipt.
 func (d *delivery) again(ctx context.Context, sent store.Signal) (Started, uint64, error) {
 	var was agent.Steer
-	if json.Unmarshal(sent.Data, &was) != nil || was.Text != strings.TrimSpace(d.q.Text) {
+	row, err := d.h.store.Run(ctx, sent.Run)
+	if err != nil {
+		return Started{}, 0, err
+	}
+	same := d.q.Session != "" && !d.q.Fork
+	if same {
+		session, err := d.h.Sessions().Get(ctx, d.q.Session)
+		if err != nil {
+			return Started{}, 0, err
+		}
+		same = session.ID == row.Session
+	}
+	if !same || json.Unmarshal(sent.Data, &was) != nil || was.Text != strings.TrimSpace(d.q.Text) {
 		return Started{}, 0, tenon.Errorf(tenon.CodeConflict, "the key was used for another message, which went into "+
 			"run %s; use a new key", sent.Run)
 	}
@@ -113,24 +147,24 @@ func (d *delivery) steer(ctx context.Context, run, id string) (Started, uint64, 
 		return Started{}, 0, store.ErrBusy(row.Session, run)
 	case err != nil:
 		return Started{}, 0, err
+	case rowErr == nil: // the sender waits for an answer
+		rowErr = d.h.takeUp(ctx, row, d.q.Credentials)
 	}
 	return Started{Run: row}, e.Seq, rowErr
 }
 
-// IsAsked reports whether the key of a question has led to a run, which Start would return.
+// IsAsked reports whether the key of a question has led to a run, or to a message into a run, which Start would return.
 func IsAsked(ctx context.Context, h *Host, q Question) (bool, error) {
 	if q.Key == "" || q.Session == "" {
 		return false, nil
 	}
-	sum := sha256.Sum256([]byte(q.Key))
-	mark, err := h.store.Signal(ctx, keyPrefix+hex.EncodeToString(sum[:]))
-	var run string
-	if err == nil {
-		err = json.Unmarshal(mark.Data, &run)
+	digest := keyDigest(q.Key)
+	for _, find := range []func(context.Context, string) (tenon.Run, error){h.keyedIn, h.keyedNew} {
+		if run, err := find(ctx, digest); err != nil || run.ID != "" {
+			return run.ID != "", err
+		}
 	}
-	if err == nil {
-		_, err = h.store.Run(ctx, run)
-	}
+	_, err := h.store.Signal(ctx, (&delivery{digest: digest}).id())
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
 		return false, nil
 	}
