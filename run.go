@@ -100,13 +100,13 @@ type Principal string
 const PrincipalLocal Principal = "local"
 
 // UserPrincipal returns the principal for the name of a user of a program. Programs use it for names that they did not
-// choose themselves. Errors: invalid (the name is empty, or that of [PrincipalLocal]).
+// choose themselves. Errors: invalid (the name is empty, or equal to [PrincipalLocal]).
 func UserPrincipal(name string) (Principal, error) {
 	switch Principal(name) {
 	case "":
 		return "", Errorf(CodeInvalid, "the user has no name: an empty principal would be the program itself")
 	case PrincipalLocal:
-		return "", Errorf(CodeInvalid, "no user can have the name '%s', which is that of the program itself: give the "+
+		return "", Errorf(CodeInvalid, "no user can have the name '%s', because the program itself has it: give the "+
 			"user another name, such as 'user:%s'", name, name)
 	}
 	return Principal(name), nil

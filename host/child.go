@@ -287,10 +287,11 @@ func (h *Host) takeUp(ctx context.Context, run tenon.Run, c Credentials) error {
 	if err := h.wake(ctx, run); err != nil {
 		return err
 	}
-	if err := h.driveOn(ctx, run); tenon.ErrorCode(err) != tenon.CodeConflict { // another process took it up, or ended it
-		return err
+	err = h.driveOn(ctx, run)
+	if tenon.ErrorCode(err) == tenon.CodeConflict { // another process resumed or ended it
+		return nil
 	}
-	return nil
+	return err
 }
 
 // wake makes a run continue after the called runs for which it waits, and does the same in those runs.

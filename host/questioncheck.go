@@ -70,16 +70,16 @@ func checkHistory(history []*tenon.Message) error {
 		case m == nil:
 			return tenon.Errorf(tenon.CodeInvalid, "History[%d] is nil; leave it out", i)
 		case !slices.Contains(roles, m.Role):
-			return tenon.Errorf(tenon.CodeInvalid, "History[%d] has the role '%s'; it must be user, assistant, tool or "+
-				"system", i, tenon.Visible(string(m.Role)))
+			return tenon.Errorf(tenon.CodeInvalid, "History[%d] has the role '%s'; it must be user, assistant, tool "+
+				"or system", i, tenon.Visible(string(m.Role)))
 		case len(m.Parts) == 0:
 			return tenon.Errorf(tenon.CodeInvalid, "History[%d], of the %s, has no parts; leave it out", i, m.Role)
 		}
 		for j, p := range m.Parts {
 			if p.Type == tenon.PartCall && p.Call == nil || p.Type == tenon.PartResult && p.Result == nil ||
 				p.Type == "" {
-				return tenon.Errorf(tenon.CodeInvalid, "Parts[%d] of History[%d] is empty: type '%s'; leave it out", j, i,
-					p.Type)
+				return tenon.Errorf(tenon.CodeInvalid, "Parts[%d] of History[%d] is empty: type '%s'; leave it out", j,
+					i, p.Type)
 			}
 		}
 		if calls, results := len(m.Calls()), 0; calls > 0 {

@@ -21,8 +21,8 @@ const (
 	busySteer  = "steer"
 )
 
-// queueBeat is the longest time after which the first queued message of a session checks whether the session is at rest.
-// The end of its run is noticed at once.
+// queueBeat is the longest time after which the first queued message of a session checks whether the session is at
+// rest. The end of its run is noticed at once.
 const queueBeat = 500 * time.Millisecond
 
 // joinBusy is join for a session that may have an unfinished run. busy determines the behaviour in this case.

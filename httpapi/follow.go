@@ -44,7 +44,7 @@ type telling struct {
 }
 
 // follow follows a run, from the event after the number after, until it ends or needs a decision. If the client
-// disconnects meanwhile, and no other request waits for the run, [Config.CancelLeft] determines whether the run is
+// disconnects meanwhile, and is the last one that waits for the run, [Config.CancelLeft] determines whether the run is
 // cancelled.
 func (c *call) follow(run tenon.Run, after uint64, tell telling) (followed, error) {
 	c.waiters.enter(run.ID)

@@ -181,7 +181,7 @@ func (c *call) who() (Caller, error) {
 	case caller.Principal == "": // it must not become the local user, or see the runs of everybody
 		err = tenon.Errorf(tenon.CodeAuth, "the authentication of this server named no principal for the request")
 	case caller.Principal == tenon.PrincipalLocal && !caller.self: // it would decide the program's approvals
-		c.h.Service().Info().Logger.Warn("a request is refused, because the name of its user is that of the program "+
+		c.h.Service().Info().Logger.Warn("a request is refused, because its user has the name of the program "+
 			"itself: return httpapi.User with another name, such as \"user:\" and the name, or httpapi.LocalUser if "+
 			"the sender is the person who runs the program", "principal", string(caller.Principal))
 		err = tenon.Errorf(tenon.CodeAuth, "no user of this server can have the name '%s', which is reserved; sign in "+

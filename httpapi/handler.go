@@ -21,8 +21,8 @@ import (
 // Caller identifies the sender of a request.
 type Caller struct {
 	// Principal owns the runs and sessions that the caller creates. The caller sees only runs and sessions of this
-	// principal. Requests of a caller without a principal are refused, and also those of a caller with the name of
-	// [tenon.PrincipalLocal] that [LocalUser] did not return.
+	// principal. Requests of a caller without a principal are refused. A caller with [tenon.PrincipalLocal] is refused
+	// unless [LocalUser] returned it.
 	Principal tenon.Principal
 	// Owner allows actions that affect all principals: to switch servers, to read the configuration, and to see the
 	// statistics of all principals.
@@ -98,8 +98,8 @@ type Config struct {
 	Telemetry *telemetry.Collector
 	// BodyTime is the time within which the body of a request must arrive. If 0, it is 30 seconds.
 	BodyTime time.Duration
-	// CancelLeft cancels a run if the client that asked disconnects before the answer, and no other request of this
-	// process waits for it. Otherwise the run continues.
+	// CancelLeft cancels a run if the client that asked disconnects before the answer, unless another request of
+	// this process still waits for it. Otherwise the run continues.
 	CancelLeft bool
 	// Beat is the interval of keep-alive comments in a silent stream of an answer. If 0, it is 15 seconds.
 	Beat time.Duration

@@ -265,8 +265,8 @@ type chatCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// missing returns the error about a member that the body lacks. If the body has one of the names that other APIs use for
-// it, the error says so.
+// missing returns the error about a member that the body lacks. If the body has one of the names that other APIs use
+// for it, the error says so.
 func (c *call) missing(member, what string, others ...string) error {
 	for _, name := range others {
 		if rawjson.Field(c.body, name) != nil {
