@@ -91,11 +91,26 @@ const (
 	Deny  Verdict = "deny"
 )
 
-// Principal identifies the acting user: a user of the HTTP API, or "local" at a terminal.
+// Principal identifies the acting user: a user of the HTTP API, or [PrincipalLocal]. [UserPrincipal] returns the
+// principal for the name of a user.
 type Principal string
 
-// PrincipalLocal is the person at the terminal.
+// PrincipalLocal is the person at the terminal, and a Go program itself. It is also what an empty principal of a
+// question or a call means. No user may have this name, because a user with it would own what they own.
 const PrincipalLocal Principal = "local"
+
+// UserPrincipal returns the principal for the name of a user of a program. Programs use it for names that they did not
+// choose themselves. Errors: invalid (the name is empty, or equal to [PrincipalLocal]).
+func UserPrincipal(name string) (Principal, error) {
+	switch Principal(name) {
+	case "":
+		return "", Errorf(CodeInvalid, "the user has no name: an empty principal would be the program itself")
+	case PrincipalLocal:
+		return "", Errorf(CodeInvalid, "no user can have the name '%s', because the program itself has it: give the "+
+			"user another name, such as 'user:%s'", name, name)
+	}
+	return Principal(name), nil
+}
 
 var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 

@@ -56,7 +56,8 @@ type Serve struct {
 	// Agent that the researchai API asks.
 	Agent string `yaml:"agent" default:"default"`
 	// Fate of a run whose client disconnects before the answer. continue: the run continues in the background, and the
-	// client can reconnect. cancel: the run is cancelled. Calls of single tools are always cancelled.
+	// client can reconnect. cancel: the run is cancelled, unless another request waits for it. Calls of single tools
+	// are always cancelled.
 	OnDisconnect string `yaml:"on_disconnect" enum:"continue,cancel" default:"continue"`
 }
 

@@ -162,7 +162,8 @@ type brought struct{}
 
 // ServeMCP answers a request of Streamable HTTP, whose body is already read. The caller has checked the origin and the
 // principal of the request. If the path value "endpoint" of the request is set, it names an entry of gateway.endpoints.
-// The credentials are the client's own credentials at servers.
+// The credentials are the client's own credentials at servers. If who is empty, it is the local user; names of users
+// become principals with [tenon.UserPrincipal].
 func (g *Gateway) ServeMCP(w http.ResponseWriter, r *http.Request, body []byte, who tenon.Principal,
 	credentials host.Credentials) {
 	d, err := g.door(who, r.PathValue("endpoint"))
@@ -184,7 +185,7 @@ func (g *Gateway) ServeMCP(w http.ResponseWriter, r *http.Request, body []byte, 
 }
 
 // Serve serves one client over a stream, such as stdin and stdout, until the stream or ctx ends. endpoint is an entry
-// of gateway.endpoints, or "" for all tools. Errors: not_found.
+// of gateway.endpoints, or "" for all tools. The principal is as in [Gateway.ServeMCP]. Errors: not_found.
 func (g *Gateway) Serve(ctx context.Context, stream jsonrpc.Stream, who tenon.Principal, endpoint string) error {
 	d, err := g.door(who, endpoint)
 	if err != nil {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store"
@@ -36,6 +37,31 @@ func atRest(s tenon.Session, head tenon.Run) error {
 // asked again after the end of that run.
 func IsBusy(err error) bool {
 	return errors.Is(err, store.ErrAtWork) || errors.Is(err, store.ErrContinued)
+}
+
+// whyBusy replaces the error about a session whose run does not go on by itself. The new error says what the run needs.
+func (h *Host) whyBusy(ctx context.Context, session string, err error) error {
+	if !errors.Is(err, store.ErrAtWork) {
+		return err
+	}
+	run, look := h.atWork(ctx, session)
+	if look != nil || run.ID == "" {
+		return err
+	}
+	text := ""
+	if run.State == tenon.RunInputRequired {
+		text = fmt.Sprintf("run %s of session %s waits for a decision: answer with tenon approvals allow %s, then "+
+			"tenon runs resume %s", run.ID, run.Session, run.ID, run.ID)
+	} else if owner, look := h.Runs().Open(run.ID).Owner(ctx); look == nil && !owner.Working && !owner.Served {
+		text = fmt.Sprintf("no process works on run %s of session %s: continue it with tenon runs resume %s", run.ID,
+			run.Session, run.ID)
+	}
+	if text == "" {
+		return err
+	}
+	text += fmt.Sprintf(", ask in a fork: tenon run -s %s --fork, or cancel it: tenon runs cancel %s", run.Session,
+		run.ID)
+	return &tenon.Error{Code: tenon.CodeConflict, Err: store.ErrAtWork, Message: text}
 }
 
 // atWork returns the run that is at work in a session, or a zero one if the session is at rest.

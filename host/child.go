@@ -261,10 +261,38 @@ func (h runsHandle) Resume(ctx context.Context, run string) error {
 			return err
 		}
 	}
-	if left, err := h.host.leftToOthers(ctx, row); left || err != nil {
+	return h.host.driveOn(ctx, row)
+}
+
+// driveOn makes this process work on a run, unless only other replicas can.
+func (h *Host) driveOn(ctx context.Context, row tenon.Run) error {
+	if left, err := h.leftToOthers(ctx, row); left || err != nil {
 		return err
 	}
-	return h.host.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: row.ID}})
+	return h.engine.Start(ctx, engine.Spec{Run: tenon.Run{ID: row.ID}})
+}
+
+// takeUp resumes a run if no process works on it, because its process died or closed its host. It is for callers that
+// ask for the run by its key: they wait for it, and perhaps nobody else does.
+func (h *Host) takeUp(ctx context.Context, run tenon.Run, c Credentials) error {
+	if run.State != tenon.RunWorking {
+		return nil
+	}
+	held, err := h.store.Held(run.ID)
+	if held || err != nil {
+		return err
+	}
+	if err := h.Service().Callers().SetCredentials(ctx, run.ID, c); err != nil {
+		return err
+	}
+	if err := h.wake(ctx, run); err != nil {
+		return err
+	}
+	err = h.driveOn(ctx, run)
+	if tenon.ErrorCode(err) == tenon.CodeConflict { // another process resumed or ended it
+		return nil
+	}
+	return err
 }
 
 // wake makes a run continue after the called runs for which it waits, and does the same in those runs.

@@ -127,7 +127,7 @@ func (m *models) choose(ctx context.Context, question, agent string) (string, er
 			name = scriptPrefix + abs
 		}
 		_, err := m.get(ctx, name)
-		if i == 0 && strings.HasPrefix(name, scriptPrefix) && tenon.ErrorCode(err) == tenon.CodeConfig {
+		if _, entry := m.h.config.Models[name]; i == 0 && !entry && tenon.ErrorCode(err) == tenon.CodeConfig {
 			err = tenon.Errorf(tenon.CodeInvalid, "%w", err) // a mistake of the question, not of tenon.yaml
 		}
 		return name, err

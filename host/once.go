@@ -26,6 +26,18 @@ func (h *Host) startOnce(ctx context.Context, q Question) (Started, error) {
 	ctx = store.OwnOnly(ctx) // a foreign run answers no question
 	q.asked = q.digest()
 	digest := keyDigest(q.Key)
+	if !q.delivering {
+		if q.Session != "" { // the key may be on its way as a message into a run
+			release, err := h.alone(ctx, "message/"+digest)
+			if err != nil {
+				return Started{}, err
+			}
+			defer release()
+		}
+		if s, err := h.delivered(ctx, q, digest); err != nil || s.ID != "" {
+			return s, err
+		}
+	}
 	release, err := h.alone(ctx, "key/"+digest)
 	if err != nil {
 		return Started{}, err
@@ -36,9 +48,9 @@ func (h *Host) startOnce(ctx context.Context, q Question) (Started, error) {
 		return Started{}, err
 	}
 	if run.ID != "" {
-		err = h.sameQuestion(ctx, run.ID, q)
-		if err == nil && !run.State.Ended() {
+		if err = h.sameQuestion(ctx, run.ID, q); err == nil && !run.State.Ended() {
 			h.given.hold(run.ID, q.tools)
+			err = h.takeUp(ctx, run, q.Credentials)
 		}
 		return Started{Run: run, Again: true}, err
 	}
@@ -46,32 +58,27 @@ func (h *Host) startOnce(ctx context.Context, q Question) (Started, error) {
 	return Started{Run: run, Problems: problems}, err
 }
 
+// keyDigest identifies a key in the store.
+func keyDigest(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
 // keyed finds the run of a key. If there is none, it prepares the question so that the run, when it begins, is found by
 // the key even after a crash.
 //
 // If the question begins a session, the key determines the session's id. If it continues a session, the run's id is
-// first recorded with the last run of the session.
+// first recorded with the last run of the session. The run of a request of the other kind is found, too, so that it is
+// compared with the question.
 func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run, error) {
-	if q.Session == "" || q.Fork {
-		q.newSession = "ses_" + digest[:20]
-		_, err := h.store.Session(ctx, q.newSession)
-		if tenon.ErrorCode(err) == tenon.CodeNotFound {
-			return tenon.Run{}, nil
-		}
-		if err != nil {
-			return tenon.Run{}, err
-		}
-		runs, err := h.store.Runs(ctx, store.RunFilter{Session: q.newSession, Limit: maxListed})
-		if err != nil || len(runs) == 0 {
-			return tenon.Run{}, err
-		}
-		first := runs[len(runs)-1]
-		if first.Foreign {
-			return tenon.Run{}, store.ErrForeign(first.ID)
-		}
-		return first, nil
+	began, err := h.keyedNew(ctx, digest)
+	if err != nil || began.ID != "" {
+		return began, err
 	}
-	var err error
+	if q.Session == "" || q.Fork {
+		q.newSession = keyedSession(digest)
+		return h.keyedIn(ctx, digest)
+	}
 	if q.id, err = h.recorded(ctx, digest, q.Session); err == nil && q.id == "" {
 		q.id, err = h.writeKey(ctx, keyPrefix+digest, q.Session)
 	}
@@ -85,10 +92,48 @@ func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run
 	return run, err
 }
 
-// keyDigest returns the digest of an idempotency key, by which leases and records name it.
-func keyDigest(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])
+// keyedSession returns the id of the session that begins with a key.
+func keyedSession(digest string) string { return "ses_" + digest[:20] }
+
+// keyedNew returns the run that began a session with a key, or a zero one.
+func (h *Host) keyedNew(ctx context.Context, digest string) (tenon.Run, error) {
+	session := keyedSession(digest)
+	_, err := h.store.Session(ctx, session)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return tenon.Run{}, nil
+	}
+	if err != nil {
+		return tenon.Run{}, err
+	}
+	runs, err := h.store.Runs(ctx, store.RunFilter{Session: session, Limit: maxListed})
+	if err != nil || len(runs) == 0 {
+		return tenon.Run{}, err
+	}
+	first := runs[len(runs)-1]
+	if first.Foreign {
+		return tenon.Run{}, store.ErrForeign(first.ID)
+	}
+	return first, nil
+}
+
+// keyedIn returns the run that continued a session with a key, or a zero one.
+func (h *Host) keyedIn(ctx context.Context, digest string) (tenon.Run, error) {
+	g, err := h.store.Signal(ctx, keyPrefix+digest)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return tenon.Run{}, nil
+	}
+	if err != nil {
+		return tenon.Run{}, err
+	}
+	id, err := runOfKey(g)
+	if err != nil {
+		return tenon.Run{}, err
+	}
+	run, err := h.store.Run(ctx, id)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return tenon.Run{}, nil
+	}
+	return run, err
 }
 
 // recorded returns the id of the run of a key in a session, or "" if nothing records one. A record belongs to a run.

@@ -17,6 +17,10 @@ import (
 // while the other one runs [Service.Supervise]. Errors: config (also if the new store would be in another place),
 // invalid (this host has a cassette, which the next one would begin again).
 func (h *Host) Reopen(c *config.Config) (*Host, error) {
+	if c == nil {
+		return nil, tenon.Errorf(tenon.CodeInvalid, "there is no configuration to open; read one with config.Load, or "+
+			"pass Service().Info().Config for the present one")
+	}
 	cfg := h.cfg
 	cfg.Config = c
 	if cfg.Record != "" || cfg.Replay != "" {

@@ -43,8 +43,10 @@ type Question struct {
 	// System is text that follows the agent's instructions.
 	System string
 	// Sampling has the sampling parameters of the model; nil means as configured.
-	Sampling  *agent.Sampling
-	Principal tenon.Principal // the owner of the run; if empty, the local user
+	Sampling *agent.Sampling
+	// Principal is the owner of the run; if empty, the local user, which is the program itself. Programs with their own
+	// users take it from [tenon.UserPrincipal].
+	Principal tenon.Principal
 	// Data are tables that the agent can query and pass to tools: Arrow files or streams. The agent's own tables
 	// precede them.
 	Data [][]byte
@@ -86,6 +88,7 @@ type Question struct {
 	// change first. Otherwise the run begins without the server's tools, and the server is one of the problems.
 	SettlePins bool
 
+	delivering     bool   // StartOrSteer asks, which has looked for the message with the key
 	schedule       string // the schedule that asks, and its time
 	asked          string // digest of the request with the key
 	id, newSession string // ids of the run and its new session; if empty, random ones
@@ -107,11 +110,16 @@ type Started struct {
 	Problems []Problem
 	// Again says that [Question.Key] led to a run that an earlier call began.
 	Again bool
+	// After is the number of the event after which the answer follows, if the text of the question is a message in a
+	// run that was at work before: [StartOrSteer] was called with the same key. Otherwise it is 0.
+	After uint64
 }
 
 // Start begins a run, which continues in the background until it ends, waits or the host is closed. With a
-// [Question.Key] the call can be repeated: equal keys lead to one run, in every process of the store. Errors:
-// not_found (agent, session, model), conflict (the session is at work, or the key led to another question),
+// [Question.Key] the call can be repeated: equal keys lead to one run, in every process of the store. If no process
+// works on that run any more, because its process died or closed its host, this one resumes it.
+//
+// Errors: not_found (agent, session, model), conflict (the session is at work, or the key led to another question),
 // unreachable (a required server), store.
 func (h *Host) Start(ctx context.Context, q Question) (Started, error) {
 	started, _, err := h.begin(ctx, q)
@@ -134,7 +142,7 @@ func (h *Host) begin(ctx context.Context, q Question) (started Started, bound *b
 	if err == nil && q.BindContext {
 		bound = h.bind(ctx, started.ID)
 	}
-	return started, bound, err
+	return started, bound, h.whyBusy(ctx, q.Session, err)
 }
 
 // startQuestion is Start without a key. If other runs of the session begin and end in the meantime, it begins again
@@ -226,24 +234,6 @@ func (h *Host) startAtEnd(ctx context.Context, q Question) (tenon.Run, []Problem
 		h.given.drop(run.ID)
 	}
 	return run, problems, err
-}
-
-// check returns an error if parts of the question contradict each other.
-func (q *Question) check() error {
-	if strings.TrimSpace(q.Text) == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "the question is empty")
-	}
-	if q.MaxTurns < 0 {
-		return tenon.Errorf(tenon.CodeInvalid, "MaxTurns must not be negative")
-	}
-	if len(q.History) > 0 && q.Session != "" {
-		return tenon.Errorf(tenon.CodeInvalid, "a history begins a new session; it cannot be put "+
-			"into session %s", q.Session)
-	}
-	if q.Fork && q.Session == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "a fork needs a session to leave")
-	}
-	return nil
 }
 
 // agentSpec returns the spec of an agent's run and the snapshot of its tools, or nil if it has none.

@@ -24,6 +24,7 @@ const maxTurnsMissed = 20
 // Errors: as Start, and invalid (the run takes no messages).
 func StartOrSteer(ctx context.Context, h *Host, q Question, by string) (s Started, after uint64, err error) {
 	ctx = store.OwnOnly(ctx)
+	q.delivering = true
 	send := delivery{h: h, q: q, by: by}
 	if q.Key != "" {
 		send.digest = keyDigest(q.Key)
@@ -39,6 +40,7 @@ func StartOrSteer(ctx context.Context, h *Host, q Question, by string) (s Starte
 			break
 		}
 	}
+	s.After = after
 	return s, after, err
 }
 
@@ -88,10 +90,43 @@ func (d *delivery) once(ctx context.Context) (Started, uint64, error) {
 	return d.steer(ctx, run.ID, id)
 }
 
+// delivered finds the run with the message that StartOrSteer has sent with the key of a question. The zero value means
+// that there is none.
+func (h *Host) delivered(ctx context.Context, q Question, digest string) (Started, error) {
+	d := delivery{h: h, q: q, digest: digest}
+	for range maxTurnsMissed {
+		sent, err := h.store.Signal(ctx, d.id())
+		if tenon.ErrorCode(err) == tenon.CodeNotFound {
+			return Started{}, nil
+		}
+		if err != nil {
+			return Started{}, err
+		}
+		s, after, err := d.again(ctx, sent)
+		if !IsBusy(err) {
+			s.After = after
+			return s, err
+		}
+	}
+	return Started{}, nil
+}
+
 // again finds the event of a message that was sent before, perhaps by a process that died before its receipt.
 func (d *delivery) again(ctx context.Context, sent store.Signal) (Started, uint64, error) {
 	var was agent.Steer
-	if json.Unmarshal(sent.Data, &was) != nil || was.Text != strings.TrimSpace(d.q.Text) {
+	row, err := d.h.store.Run(ctx, sent.Run)
+	if err != nil {
+		return Started{}, 0, err
+	}
+	same := d.q.Session != "" && !d.q.Fork
+	if same {
+		session, err := d.h.Sessions().Get(ctx, d.q.Session)
+		if err != nil {
+			return Started{}, 0, err
+		}
+		same = session.ID == row.Session
+	}
+	if !same || json.Unmarshal(sent.Data, &was) != nil || was.Text != strings.TrimSpace(d.q.Text) {
 		return Started{}, 0, tenon.Errorf(tenon.CodeConflict, "the key was used for another message, which went into "+
 			"run %s; use a new key", sent.Run)
 	}
@@ -112,21 +147,33 @@ func (d *delivery) steer(ctx context.Context, run, id string) (Started, uint64, 
 		return Started{}, 0, store.ErrBusy(row.Session, run)
 	case err != nil:
 		return Started{}, 0, err
+	case rowErr == nil: // the sender waits for an answer
+		rowErr = d.h.takeUp(ctx, row, d.q.Credentials)
 	}
 	return Started{Run: row}, e.Seq, rowErr
 }
 
-// IsAsked reports whether the key of a question has led to a run, which Start would return.
+// IsAsked reports whether the key of a question has led to a run, or to a message into a run, which Start would return.
 func IsAsked(ctx context.Context, h *Host, q Question) (bool, error) {
 	if q.Key == "" || q.Session == "" {
 		return false, nil
 	}
-	run, err := h.recorded(ctx, keyDigest(q.Key), q.Session)
+	digest := keyDigest(q.Key)
+	run, err := h.recorded(ctx, digest, q.Session)
 	if err == nil && run != "" {
-		_, err = h.store.Run(ctx, run)
+		if _, err = h.store.Run(ctx, run); err == nil {
+			return true, nil
+		}
 	}
+	if err != nil && tenon.ErrorCode(err) != tenon.CodeNotFound {
+		return false, err
+	}
+	if began, err := h.keyedNew(ctx, digest); err != nil || began.ID != "" {
+		return began.ID != "", err
+	}
+	_, err = h.store.Signal(ctx, (&delivery{digest: digest}).id())
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
 		return false, nil
 	}
-	return err == nil && run != "", err
+	return err == nil, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 
 	"github.com/tenonhq/tenon"
@@ -21,10 +22,19 @@ func (h runsHandle) Steer(ctx context.Context, run, text, by string) (tenon.Even
 }
 
 // SteerOnce is [Runs.Steer] for a message that a request may bring again, also at the same time and to another process.
-// Calls with the same run, key and text record the message once and return the same event.
+// Calls with the same run, key and text record the message once and return the same event. Errors: as Steer, and
+// conflict (the key was used for another text).
 func SteerOnce(ctx context.Context, h *Host, run, key, text, by string) (tenon.Event, error) {
-	sum := sha256.Sum256([]byte(run + "\x00" + key + "\x00" + text))
-	return h.steer(ctx, run, "sig_"+hex.EncodeToString(sum[:16]), text, by)
+	sum := sha256.Sum256([]byte(run + "\x00" + key))
+	id := "sig_" + hex.EncodeToString(sum[:16])
+	e, err := h.steer(ctx, run, id, text, by)
+	sent, look := h.store.Signal(store.OwnOnly(ctx), id) // the store keeps the first one with this id
+	var was agent.Steer
+	if look == nil && (json.Unmarshal(sent.Data, &was) != nil || was.Text != strings.TrimSpace(text)) {
+		return tenon.Event{}, tenon.Errorf(tenon.CodeConflict, "the key was used for another message into run %s; use "+
+			"a new key", run)
+	}
+	return e, err
 }
 
 // Withdraw is [Runs.Cancel], and withdraws the messages into the run that no model call has sent. The next run of the

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -20,7 +21,8 @@ const (
 	busySteer  = "steer"
 )
 
-// queueBeat is the interval at which the first queued message of a session checks whether the session is at rest.
+// queueBeat is the longest time after which the first queued message of a session checks whether the session is at
+// rest. The end of its run is noticed at once.
 const queueBeat = 500 * time.Millisecond
 
 // joinBusy is join for a session that may have an unfinished run. busy determines the behaviour in this case.
@@ -76,12 +78,27 @@ func (c *call) joinQueue(q host.Question) (run tenon.Run, after uint64, err erro
 				"so the message was not queued: answer it (GET /api/v1/approvals), then send the message again",
 				head.ID)
 		}
-		select {
-		case <-time.After(queueBeat):
-		case <-c.ctx().Done():
+		owner, ownerErr := c.h.Runs().Open(head.ID).Owner(c.ctx())
+		if ownerErr == nil && !head.State.Ended() && !owner.Working && !owner.Served { // nobody will continue it
+			return run, after, err
+		}
+		c.awaitEnd(head)
+		if c.ctx().Err() != nil {
 			return run, 0, c.leftQueue()
 		}
 	}
+}
+
+// awaitEnd waits until a run ends, but not longer than queueBeat or the request.
+func (c *call) awaitEnd(run tenon.Run) {
+	ctx, cancel := context.WithTimeout(c.ctx(), cmp.Or(c.queues.beat, queueBeat))
+	defer cancel()
+	for e, err := range c.h.Runs().Events(ctx, run.ID, run.Seq) {
+		if err == nil && e.Kind == tenon.EventDone {
+			return
+		}
+	}
+	<-ctx.Done()
 }
 
 // leftQueue returns the error for a message whose request ended before its turn.
@@ -95,8 +112,9 @@ func (c *call) leftQueue() error {
 // queues are the messages that wait for their sessions, in the order of their arrival at this process. Other processes
 // of the store have other queues. The gates of requests bound the number of messages.
 type queues struct {
-	mu sync.Mutex
-	of map[string][]chan struct{} // by session; the first one is closed
+	mu   sync.Mutex
+	of   map[string][]chan struct{} // by session; the first one is closed
+	beat time.Duration              // replaces queueBeat; 0: it does not
 }
 
 // enter waits until a message is the first of its session. It stays the first until leave is called. Errors: ctx ended.

@@ -15,18 +15,31 @@ import (
 )
 
 // place is a position in the answer of a run. It consists of the number of the last stored event before it, and of the
-// number of bytes of the current turn's text between that event and the position.
+// number of bytes of the current turn's text between that event and the position. spoken says that the answer had text
+// before: the text of the next turn is then separated from it.
 type place struct {
-	seq  uint64
-	said int
+	seq    uint64
+	said   int
+	spoken bool
 }
 
-// id returns the id of a server-sent event, RUN:SEQ.BYTES. A client can continue after an event with such an id.
-func (p place) id(run string) string { return fmt.Sprintf("%s:%d.%d", run, p.seq, p.said) }
+// spokenMark ends the ids of places before which the answer had text.
+const spokenMark = ".t"
+
+// id returns the id of a server-sent event, RUN:SEQ.BYTES or RUN:SEQ.BYTES.t. A client can continue after an event with
+// such an id.
+func (p place) id(run string) string {
+	id := fmt.Sprintf("%s:%d.%d", run, p.seq, p.said)
+	if p.spoken {
+		id += spokenMark
+	}
+	return id
+}
 
 // readPlace parses the id of an event.
 func readPlace(id string) (run string, p place, err error) {
 	run, at, _ := strings.Cut(id, ":")
+	at, p.spoken = strings.CutSuffix(at, spokenMark)
 	seq, said, _ := strings.Cut(at, ".")
 	p.seq, err = strconv.ParseUint(seq, 10, 64)
 	if err == nil {
@@ -113,7 +126,7 @@ func (c *call) streamChat(message string, run tenon.Run, from place) error {
 		p, _ := c.problem(ofChat{c.unrepeated(run.ID, err), run.ID, run.Session})
 		_ = send("error", chatError(p)) // fails only if the client has disconnected
 	case len(f.waiting) > 0:
-		_ = send("error", waitingChat(f))
+		_ = send("error", c.waitingChat(f))
 	default:
 		_ = send("done", chatResponse(ChatRequest{Message: message}, f))
 	}

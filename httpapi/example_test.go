@@ -46,7 +46,7 @@ func ExampleNew() {
 			if user == "" {
 				return httpapi.Caller{}, tenon.Errorf(tenon.CodeAuth, "sign in first")
 			}
-			return httpapi.Caller{Principal: tenon.Principal(user)}, nil
+			return httpapi.User(user), nil
 		}}))
 	s := httptest.NewServer(mux)
 	defer s.Close()

@@ -166,7 +166,8 @@ func (c *call) join(q host.Question, steer bool) (run tenon.Run, after uint64, e
 	if err != nil {
 		return run, 0, err
 	}
-	c.guest = c.guest || after > 0 // the client that began the run decides about it
+	c.steered = after > 0
+	c.guest = c.guest || c.steered // the client that began the run decides about it
 	c.begun(run.ID)
 	if again {
 		c.w.Header().Set("Idempotency-Replayed", "true")

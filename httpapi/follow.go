@@ -44,17 +44,21 @@ type telling struct {
 }
 
 // follow follows a run, from the event after the number after, until it ends or needs a decision. If the client
-// disconnects meanwhile, [Config.CancelLeft] determines whether the run is cancelled.
+// disconnects meanwhile, and is the last one that waits for the run, [Config.CancelLeft] determines whether the run is
+// cancelled.
 func (c *call) follow(run tenon.Run, after uint64, tell telling) (followed, error) {
+	c.waiters.enter(run.ID)
 	f, err := c.followRun(run, after, tell)
-	if err != nil && c.ctx().Err() != nil {
-		if errors.Is(context.Cause(c.ctx()), ErrStopping) {
-			return f, ErrStopping
-		}
+	gone := err != nil && c.ctx().Err() != nil
+	if gone && errors.Is(context.Cause(c.ctx()), ErrStopping) {
+		c.waiters.leave(run.ID, false)
+		return f, ErrStopping
+	}
+	cancel := c.waiters.leave(run.ID, gone && !c.guest)
+	if gone {
 		c.left.add(c.digest(), run.ID)
-		if !c.cfg.CancelLeft || c.guest {
-			return f, err
-		}
+	}
+	if cancel && c.cfg.CancelLeft && err != nil { // without an error, the run has ended or waits
 		// An error of Cancel cannot be reported: the client has disconnected.
 		_ = c.h.Runs().Cancel(context.WithoutCancel(c.ctx()), run.ID, "the client went away")
 	}
@@ -69,7 +73,7 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 	if tell.at == nil {
 		tell.at = &place{}
 	}
-	out := &speaker{telling: tell, skip: tell.at.said}
+	out := &speaker{telling: tell, skip: tell.at.said, spoken: tell.at.spoken}
 	var all []tenon.Event // the run's first events, at most maxHeard
 	dialog, err := host.NewDialog(c.ctx(), c.h.Runs().Open(run.ID), after)
 	if err != nil {
@@ -124,7 +128,7 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 		}
 		f.cite(e, out.said.String())
 		if e.Seq > 0 {
-			*tell.at = place{e.Seq, len(out.turn)}
+			*tell.at = place{e.Seq, len(out.turn), out.spoken}
 		}
 		if e.Kind == tenon.EventQuestion {
 			if f.waiting, err = c.h.Approvals().List(c.ctx(), run.ID); err != nil || len(f.waiting) > 0 {
@@ -143,9 +147,10 @@ func (c *call) followRun(run tenon.Run, after uint64, tell telling) (f followed,
 // speaker passes on the text of a run, turn by turn. It omits the part of the first turn that the client already has.
 type speaker struct {
 	telling
-	turn string          // the text of this turn
-	skip int             // bytes that the client already has
-	said strings.Builder // what was passed on
+	turn   string          // the text of this turn
+	skip   int             // bytes that the client already has
+	spoken bool            // the client has text of the answer
+	said   strings.Builder // what was passed on
 }
 
 func (o *speaker) say(text string) error {
@@ -156,14 +161,16 @@ func (o *speaker) say(text string) error {
 	o.turn += text
 	o.at.said = len(o.turn)
 	if n := min(o.skip, len(text)); n > 0 {
+		first = false
 		text, o.skip = text[n:], o.skip-n
 		if text == "" {
 			return nil
 		}
 	}
-	if first && o.said.Len() > 0 {
+	if first && o.spoken {
 		text = "\n\n" + text // separates the turn from the previous one
 	}
+	o.spoken, o.at.spoken = true, true
 	o.said.WriteString(text)
 	if o.text != nil {
 		return o.text(text)

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,7 +168,7 @@ func (c *call) who() (Caller, error) {
 		req = req.Clone(req.Context()) // a browser's EventSource cannot set headers
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	caller, err := c.cfg.Authenticate(req)
+	caller, err := c.authenticate(req)
 	if o := c.oauth(); err != nil && o != nil {
 		caller, err = c.accessToken(o, err)
 	}
@@ -174,14 +176,41 @@ func (c *call) who() (Caller, error) {
 	if err != nil && !errors.As(err, &known) {
 		err = tenon.Errorf(tenon.CodeAuth, "%w", err)
 	}
-	if err == nil && caller.Principal == "" { // it must not become the local user, or see the runs of everybody
+	switch {
+	case err != nil:
+	case caller.Principal == "": // it must not become the local user, or see the runs of everybody
 		err = tenon.Errorf(tenon.CodeAuth, "the authentication of this server named no principal for the request")
+	case caller.Principal == tenon.PrincipalLocal && !caller.self: // it would decide the program's approvals
+		c.h.Service().Info().Logger.Warn("a request is refused, because its user has the name of the program "+
+			"itself: return httpapi.User with another name, such as \"user:\" and the name, or httpapi.LocalUser if "+
+			"the sender is the person who runs the program", "principal", string(caller.Principal))
+		err = tenon.Errorf(tenon.CodeAuth, "no user of this server can have the name '%s', which is reserved; sign in "+
+			"with another name", caller.Principal)
 	}
 	return caller, err
 }
 
+// authenticate calls [Config.Authenticate], which is code of the program. A panic in it fails the request.
+func (c *call) authenticate(req *http.Request) (caller Caller, err error) {
+	defer func() {
+		p := recover()
+		switch {
+		case p == nil:
+		case p == http.ErrAbortHandler: // which ends the connection, as in every handler
+			panic(p)
+		default:
+			c.h.Service().Info().Logger.Error("a function of the program panicked", "function", "Authenticate",
+				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			caller, err = Caller{}, tenon.Errorf(tenon.CodeInternal, "the authentication of this server failed; see "+
+				"its log")
+		}
+	}()
+	return c.cfg.Authenticate(req)
+}
+
 // Tokens returns a function for [Config.Authenticate] that checks bearer tokens (RFC 6750). own is the token of the
-// local user; if zero, the local user has none. others are the tokens of the other principals.
+// local user; if zero, the local user has none. others are the tokens of the other principals. A token of a principal
+// with the name "local" is refused, as in serve.auth.tokens.
 func Tokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) func(*http.Request) (Caller, error) {
 	type entry struct {
 		sum    [sha256.Size]byte
@@ -189,8 +218,7 @@ func Tokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) func(*htt
 	}
 	var entries []entry
 	if !own.IsZero() {
-		entries = append(entries, entry{sha256.Sum256([]byte(own.Reveal())), Caller{Principal: tenon.PrincipalLocal,
-			Owner: true}})
+		entries = append(entries, entry{sha256.Sum256([]byte(own.Reveal())), LocalUser()})
 	}
 	for who, token := range others {
 		entries = append(entries, entry{sha256.Sum256([]byte(token.Reveal())), Caller{Principal: who}})

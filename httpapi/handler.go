@@ -21,7 +21,8 @@ import (
 // Caller identifies the sender of a request.
 type Caller struct {
 	// Principal owns the runs and sessions that the caller creates. The caller sees only runs and sessions of this
-	// principal. Requests of a caller without a principal are refused.
+	// principal. Requests of a caller without a principal are refused. A caller with [tenon.PrincipalLocal] is refused
+	// unless [LocalUser] returned it.
 	Principal tenon.Principal
 	// Owner allows actions that affect all principals: to switch servers, to read the configuration, and to see the
 	// statistics of all principals.
@@ -32,14 +33,20 @@ type Caller struct {
 	until  time.Time    // expiry of an access token; zero if there is none
 	access tenon.Secret // the access token
 	issuer string       // of the access token
+	self   bool         // the local user, and not another one with the same name
 }
 
 // User returns the caller for a name that an authentication has confirmed. The caller owns its runs and sessions, and
-// sees only these.
+// sees only these. A user with the name "local" is refused with 401, because that is the principal of the program
+// itself: of [host.Host.Ask] and the terminal. A program whose users choose their names puts a prefix before them.
 func User(name string) Caller { return Caller{Principal: tenon.Principal(name)} }
 
+// LocalUser returns the caller that is the program itself, and the person at the terminal. It owns what
+// [host.Host.Ask] asks, decides its approvals, and is an owner of the server.
+func LocalUser() Caller { return Caller{Principal: tenon.PrincipalLocal, Owner: true, self: true} }
+
 // local is the caller of every request at the unix socket: the user to whom the store belongs.
-var local = Caller{Principal: tenon.PrincipalLocal, Owner: true, Any: true}
+var local = Caller{Principal: tenon.PrincipalLocal, Owner: true, Any: true, self: true}
 
 // The APIs that a handler can serve.
 const (
@@ -53,7 +60,7 @@ const (
 // only if nobody else can reach the listener.
 type Config struct {
 	// Authenticate returns the sender of a request. An error of code auth_required, or one without a code, is answered
-	// with 401. If nil, every caller is the local user. See [Tokens] and [User].
+	// with 401. If nil, every caller is the local user. See [Tokens], [User] and [LocalUser].
 	Authenticate func(*http.Request) (Caller, error)
 	// OAuth checks access tokens at the routes of MCP, as configured in serve.auth.oauth. It is used for requests that
 	// Authenticate refuses. If nil, access tokens are refused.
@@ -91,7 +98,8 @@ type Config struct {
 	Telemetry *telemetry.Collector
 	// BodyTime is the time within which the body of a request must arrive. If 0, it is 30 seconds.
 	BodyTime time.Duration
-	// CancelLeft cancels a run if the client that asked disconnects before the answer. Otherwise the run continues.
+	// CancelLeft cancels a run if the client that asked disconnects before the answer, unless another request of
+	// this process still waits for it. Otherwise the run continues.
 	CancelLeft bool
 	// Beat is the interval of keep-alive comments in a silent stream of an answer. If 0, it is 15 seconds.
 	Beat time.Duration
@@ -140,7 +148,9 @@ type api struct {
 	streams  *gate                   // limits concurrent streams
 	listed   atomic.Pointer[listing] // the cached list of tools
 	left     abandoned               // the runs whose clients disconnected
+	waiters  waiters                 // the requests that wait for runs
 	queues   queues                  // the messages that wait for their sessions
+	mux      *http.ServeMux          // the routes
 }
 
 // Handler serves a host and treats every caller as the local user. It is for the unix socket of tenon serve, and for
@@ -178,6 +188,7 @@ func build(h *host.Host, cfg Config, table []route) http.Handler {
 		}
 	}
 	mux := http.NewServeMux()
+	a.mux = mux
 	for pattern, methods := range byPattern {
 		sorted := slices.Sorted(maps.Keys(methods))
 		allow, preflight := strings.Join(sorted, ", "), preflightRoute(methods[sorted[0]].api, sorted)
@@ -230,8 +241,20 @@ func (a *api) nothing(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	(&call{api: a, w: w, req: req, route: &route{api: apiOf(req.URL.Path), traits: noBody, serve: func(*call) error {
-		return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s", req.URL.Path)
+		hint := ""
+		if p := strings.TrimSuffix(req.URL.Path, "/"); p != req.URL.Path && a.hasRoute(req, p) {
+			hint = "; did you mean " + p + "?"
+		}
+		return tenon.Errorf(tenon.CodeNotFound, "there is nothing at %s%s", req.URL.Path, hint)
 	}}}).handle()
+}
+
+// hasRoute reports whether a path has a route.
+func (a *api) hasRoute(req *http.Request, path string) bool {
+	other := req.Clone(req.Context())
+	other.URL.Path, other.URL.RawPath = path, ""
+	_, pattern := a.mux.Handler(other)
+	return pattern != "" && pattern != "/"
 }
 
 // refuseForwarded answers a request that claims to be forwarded by a replica, and is not.
@@ -284,6 +307,8 @@ type call struct {
 	// guest means that the request joined a run of another request. The run is then not cancelled when this request
 	// ends.
 	guest bool
+	// steered means that the message of the request went into a run that was at work before.
+	steered bool
 }
 
 func (c *call) ctx() context.Context { return c.req.Context() }

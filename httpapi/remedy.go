@@ -30,6 +30,7 @@ var remedies = sync.OnceValue(func() []remedyRow {
 			`answer what GET /api/v1/approvals?run=$1 lists with POST /api/v1/approvals/{id}/decide`),
 		row(`ask in its session: tenon run -s (\S+)`, `ask in its session: POST /api/v1/runs with session $1`),
 		row(`ask in a fork: tenon run -s \S+ --fork`, `ask in a fork: POST /api/v1/runs with fork`),
+		row(`tenon runs resume (\w+)`, `POST /api/v1/runs/$1/resume`),
 		row(`tenon runs cancel (\S+)`, `POST /api/v1/runs/$1/cancel`),
 		row(`tenon sessions show (\S+) --numbers shows them`, `GET /api/v1/sessions/$1/messages numbers them`),
 		row(`tenon sessions list shows`, `GET /api/v1/sessions lists`),

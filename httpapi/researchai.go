@@ -27,7 +27,9 @@ type ChatRequest struct {
 	System     string         `json:"systemPrompt"`
 	Parameters ChatParameters `json:"parameters"`
 	// Busy determines the behaviour if the session has an unfinished run: refuse (409), queue (wait until the run has
-	// ended), or steer (send the message to the run). If empty, it is refuse.
+	// ended), or steer (send the message to the run). If empty, it is refuse. A queued message is only in its request:
+	// if the client leaves before its turn, the message is not delivered. A message that was sent to a run which waits
+	// for an approval is answered with 202.
 	Busy string `json:"busy"`
 }
 
@@ -61,7 +63,10 @@ type TokenDetails struct {
 // ChatWaiting is the error of a chat whose run needs approvals. The approvals have the form of GET /api/v1/approvals.
 // The run continues when they are decided.
 type ChatWaiting struct {
-	Error     string          `json:"error"`
+	Error string `json:"error"`
+	// Accepted says that the message of the request is in a run that was at work before (busy: steer). It must not be
+	// sent again.
+	Accepted  bool            `json:"accepted,omitempty"`
 	SessionID string          `json:"sessionId"`
 	Run       string          `json:"run"`
 	Approvals []host.Approval `json:"approvals"`
@@ -75,11 +80,14 @@ func (c *call) chat() error {
 	f, err := c.follow(run, after, telling{})
 	if err == nil && len(f.waiting) > 0 {
 		c.w.Header().Set(headerRetry, "false")
+		if c.steered { // the run keeps the message, so the client has nothing to repeat
+			return c.answer(http.StatusAccepted, c.waitingChat(f))
+		}
 		called, err := c.called(c.ctx(), run.ID)
 		if err != nil || called {
-			return c.answer(http.StatusFailedDependency, waitingChat(f))
+			return c.answer(http.StatusFailedDependency, c.waitingChat(f))
 		}
-		return c.answer(http.StatusConflict, waitingChat(f))
+		return c.answer(http.StatusConflict, c.waitingChat(f))
 	}
 	if err == nil {
 		err = failure(f)
@@ -117,8 +125,8 @@ func (c *call) beginChat() (q ChatRequest, run tenon.Run, after uint64, err erro
 	}
 	ask.Sampling, ask.System = q.sampling(), q.System
 	if id := q.SessionID; id != "" {
-		ask.Agent = "" // the session's agent is used
-		if _, err := c.mySession(id); tenon.ErrorCode(err) == tenon.CodeNotFound {
+		ask.Agent = ""                                                             // the session's agent is used
+		if _, err := c.sessionOf(id); tenon.ErrorCode(err) == tenon.CodeNotFound { // "-1" is no id
 			q.SessionID = "" // the session does not exist, so errors do not name it
 			return q, run, 0, tenon.Errorf(tenon.CodeNotFound, "Session not found")
 		}
@@ -147,8 +155,13 @@ func chatResponse(q ChatRequest, f followed) ChatResponse {
 // estimate returns an estimate of the number of tokens of a text: one per four bytes.
 func estimate(text string) int { return (len(text) + 3) / 4 }
 
-func waitingChat(f followed) ChatWaiting {
-	return ChatWaiting{Error: waitingText(f.waiting), SessionID: f.Session, Run: f.Run, Approvals: f.waiting}
+// waitingChat describes the approvals that a run needs.
+func (c *call) waitingChat(f followed) ChatWaiting {
+	text := waitingText(f.waiting)
+	if c.steered {
+		text = "the message was accepted into run " + f.Run + ", which waits; do not send it again: " + text
+	}
+	return ChatWaiting{Error: text, Accepted: c.steered, SessionID: f.Session, Run: f.Run, Approvals: f.waiting}
 }
 
 // waitingText lists the approvals that a run needs.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/rawjson"
 	"github.com/tenonhq/tenon/servers"
 )
 
@@ -264,13 +265,25 @@ type chatCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
+// missing returns the error about a member that the body lacks. If the body has one of the names that other APIs use
+// for it, the error says so.
+func (c *call) missing(member, what string, others ...string) error {
+	for _, name := range others {
+		if rawjson.Field(c.body, name) != nil {
+			return tenon.Errorf(tenon.CodeInvalid, "%s is missing: %s; did you mean %s by '%s', which is not read?",
+				member, what, member, name)
+		}
+	}
+	return tenon.Errorf(tenon.CodeInvalid, "%s is missing: %s", member, what)
+}
+
 func (c *call) chatCallTool() error {
 	var q chatCall
 	if err := c.decode(&q, false); err != nil {
 		return err
 	}
 	if q.Tool == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "toolName is missing: it names the tool to call")
+		return c.missing("toolName", "it names the tool to call", "name", "tool")
 	}
 	if q.Server != "" {
 		if _, err := c.status(q.Server); err != nil {
@@ -389,11 +402,10 @@ func (c *call) chatPrompt() error {
 		return err
 	}
 	if q.Server == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "serverId is missing: it names the server of the prompt")
+		return c.missing("serverId", "it names the server of the prompt", "server")
 	}
 	if q.Name == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "promptName is missing: the prompt of server '%s'",
-			tenon.Visible(q.Server))
+		return c.missing("promptName", "the prompt of server '"+tenon.Visible(q.Server)+"'", "name", "prompt")
 	}
 	raw, err := c.getPrompt(PromptRequest{q.Server, q.Name, q.Arguments})
 	if err != nil {
@@ -411,7 +423,7 @@ func (c *call) chatRead() error {
 		return err
 	}
 	if q.Server == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "serverId is missing: it names the server of the resource")
+		return c.missing("serverId", "it names the server of the resource", "server")
 	}
 	contents, err := c.readResource(ReadRequest{q.Server, q.URI})
 	if err != nil {

@@ -177,6 +177,7 @@ func (c *call) ask(key string, q host.Question, steer bool) (started host.Starte
 		started, after, err = host.StartOrSteer(c.ctx(), c.h, q, string(c.caller.Principal))
 	} else {
 		started, err = c.h.Start(c.ctx(), q)
+		after = started.After
 	}
 	switch {
 	case err != nil || after > 0: // a message into a run of another request

@@ -117,7 +117,7 @@ func (s *server) tcpHandler(ctx context.Context, h *host.Host) (http.Handler, er
 	}
 	if conf.Auth.Type == config.ServeOpen {
 		c.Authenticate = func(*http.Request) (httpapi.Caller, error) {
-			return httpapi.Caller{Principal: tenon.PrincipalLocal, Owner: true}, nil
+			return httpapi.LocalUser(), nil
 		}
 		return httpapi.New(h, c), nil
 	}

@@ -54,7 +54,7 @@ func run(ctx context.Context, addr string) error {
 		if password != "secret" { // the program's own sign-in
 			return httpapi.Caller{}, errors.New("sign in first")
 		}
-		return httpapi.User(user), nil
+		return httpapi.User("user:" + user), nil // with a prefix, no user is "local", the program itself
 	}}))
 
 	listener, err := net.Listen("tcp", addr)

@@ -718,6 +718,8 @@ export type Error = {
   sessionId?: string;
   /** what a tool call waits for; when it is decided, the run continues */
   approvals?: Approval[];
+  /** /chat with busy: steer: the message is in a run that waits, and must not be sent again */
+  accepted?: boolean;
 };
 
 export type ChatRequest = {
@@ -741,7 +743,7 @@ export type ChatRequest = {
     stopSequences?: string[] | null;
     seed?: number | null;
   } | null;
-  /** if the session has a run at work: refuse with 409 (default), wait until it has ended, or send the message into it */
+  /** if the session has a run at work: refuse with 409 (default), wait until it has ended, or send the message into it; a message that waits is lost if its client leaves */
   busy?: "refuse" | "queue" | "steer" | "" | null;
 };
 
