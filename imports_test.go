@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"mcp":                  {"internal/lazyregexp", "internal/rawjson", "internal/spread", "jsonrpc", "transport", "internal/patience"},
 	"catalog":              {"policy", "internal/jsonschema", "internal/rawjson", "internal/spread"},
 	"table":                {"internal/rawjson", "internal/wholefile", "internal/safezip"},
-	"workflow":             {"policy", "agent", "catalog", "internal/safezip", "internal/lazyregexp"}, // a call's life, and the request of a step
+	"workflow":             {"policy", "agent", "catalog", "internal/rawjson", "internal/safezip", "internal/lazyregexp"}, // a call's life, and the request of a step
 	"workflow/runner":      {"agent", "catalog", "engine", "policy", "store", "store/pieces", "view", "workflow"},
 	"servers/oauth":        {"internal/filelock"},
 	"servers/registry":     {},
@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"model/gemini":    {"model", "internal/rawjson"},
 	"model/openai":    {"model", "internal/rawjson", "internal/sse"},
 	"model/react":     {"model", "model/textcall", "internal/rawjson", "internal/template"},
-	"model/textcall":  {"internal/rawjson"},
+	"model/textcall":  {"internal/lazyregexp", "internal/rawjson"},
 	"model/script":    {"model", "internal/rawjson", "internal/lazyregexp"},
 	"record":          {"model", "model/anthropic", "mcp", "internal/exactjson"},
 

@@ -104,6 +104,7 @@ func (c *CallStep) apply(e tenon.Event) error {
 	}
 	if s := c.outcome.Spent; s != nil {
 		c.used.Usage.Add(&s.Usage)
+		c.used.Unmetered += s.Unmetered
 		c.used.Cost += s.Cost
 		c.used.ToolCalls += s.ToolCalls
 	}

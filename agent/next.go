@@ -227,7 +227,10 @@ func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Err
 type Summary struct {
 	Turns     int         `json:"turns"`
 	ToolCalls int         `json:"tool_calls"`
-	Usage     tenon.Usage `json:"usage"`           // tokens of all model calls of the run
-	Cost      tenon.USD   `json:"cost,omitempty"`  // cost of all model calls whose price is known
-	Agent     string      `json:"agent,omitempty"` // the agent that had the conversation at the end
+	Usage     tenon.Usage `json:"usage"` // tokens of all model calls of the run
+	// Unmetered is the number of model calls whose provider reported no tokens. It is only in the outcome of a run that
+	// another run called.
+	Unmetered int       `json:"unmetered_calls,omitempty"`
+	Cost      tenon.USD `json:"cost,omitempty"`  // cost of all model calls whose price is known
+	Agent     string    `json:"agent,omitempty"` // the agent that had the conversation at the end
 }

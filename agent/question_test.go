@@ -64,7 +64,7 @@ func TestQuestion(t *testing.T) {
 		t.Fatalf("done %+v, used %+v", d.done, sum.Usage)
 	}
 	report := view.Of(d.journal).Report(tenon.Run{})
-	if report.Usage != sum.Usage || len(report.ToolCalls) != 1 || report.ToolCalls[0].Outcome != view.CallDone {
+	if report.Tokens() != sum.Usage || len(report.ToolCalls) != 1 || report.ToolCalls[0].Outcome != view.CallDone {
 		t.Errorf("report %+v", report)
 	}
 	var got []string

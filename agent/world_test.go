@@ -360,7 +360,7 @@ func (w *world) checkEnd() {
 		w.t.Fatal(err)
 	}
 	report := view.Of(w.d.journal).Report(tenon.Run{ID: "run_1"})
-	if report.Usage != sum.Usage {
+	if report.Tokens() != sum.Usage {
 		w.t.Fatalf("the report counts %+v, the core %+v", report.Usage, sum.Usage)
 	}
 	if report.State != w.d.done.State || report.Stop != w.d.done.Stop {

@@ -343,6 +343,9 @@ func (k *checker) agent(p string, a agent.Config) {
 			}
 		}
 	}
+	if n := k.nodes[p+".instructions"]; n != nil && n.Kind == tree.Map && len(n.Keys) == 0 {
+		k.bad(p+".instructions", "write 'text' or 'file', or remove the key", "the instructions are empty")
+	}
 	if k.has(p+".instructions.text") && k.has(p+".instructions.file") {
 		k.bad(p+".instructions.file", "", "'text' and 'file' together: instructions have one of them")
 	} else if f := a.Instructions.File; f != "" && !k.apart {

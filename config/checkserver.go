@@ -222,6 +222,10 @@ func (k *checker) address(p, transport string, s servers.Config, hasURL bool) {
 	if u != nil && u.User != nil && !k.typed && writesCredential(k.nodes[at]) {
 		k.graded(k.c.Policy.LiteralSecrets, at, "use auth: {type: basic, secret: NAME}", literalCredential)
 	}
+	if n := k.nodes[at]; n != nil && !k.typed && slices.ContainsFunc(servers.SecretPlaces(n.Val),
+		func(s servers.SecretPlace) bool { return strings.ContainsAny(n.Val[:s.From], "?#") }) {
+		k.writtenToken(at, n)
+	}
 }
 
 // writesCredential reports whether the credential before the host of a URL is written in the file, at least in part. A

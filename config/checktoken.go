@@ -31,7 +31,8 @@ func (k *checker) literalArgs(p string) {
 	}
 	masked := servers.MaskArgs(args)
 	for i, v := range n.Vals {
-		if v.Kind == tree.Scalar && masked[i] != v.Val && !isKeyFile(v.Val) {
+		name := strings.Contains(v.Val, "${") && len(servers.ArgPlaces(args, i)) == 0 // its password is a variable
+		if v.Kind == tree.Scalar && masked[i] != v.Val && !name && !isKeyFile(v.Val) {
 			at := tree.Index(p, i)
 			k.nodes[at] = v
 			k.writtenToken(at, v)

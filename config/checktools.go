@@ -74,12 +74,14 @@ func (k *checker) request(p string, r catalog.Request) {
 			k.public(p+".url", u)
 			k.encrypted(p+".url", "url", u)
 		}
+		k.literal(p+".url", r.URL)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		at := p + ".headers." + name
 		if !catalog.IsHeader(name) {
 			k.bad(at, "", "this is no name of a header")
 		}
+		k.literal(at, r.Headers[name])
 		c := k.template(at, r.Headers[name], true)
 		if c == nil {
 			continue

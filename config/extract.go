@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/config/tree"
+	"github.com/tenonhq/tenon/servers"
 )
 
 // extraction replaces literal tokens in an imported file by variables.
@@ -39,8 +40,22 @@ func (x *extraction) each(section string, do func(name string, e *tree.Node)) {
 	}
 }
 
-func (x *extraction) isToken(v *tree.Node) bool {
-	return v.Kind == tree.Scalar && (x.Tokens[v] || v.Tag == "!!str" && LooksLikeToken(v.Val))
+// places returns the places of the secrets in a value, by the names of its key or by their form.
+func (x *extraction) places(v *tree.Node, names ...string) []servers.SecretPlace {
+	if v.Kind != tree.Scalar || v.IsNull() || isKeyFile(v.Val) {
+		return nil
+	}
+	found := servers.SecretPlaces(v.Val, names...)
+	if len(found) == 0 && x.Tokens[v] {
+		found = []servers.SecretPlace{{To: len(v.Val)}}
+	}
+	return found
+}
+
+// isToken reports whether a whole value is a secret.
+func (x *extraction) isToken(v *tree.Node, names ...string) bool {
+	return v.Kind == tree.Scalar && !v.IsNull() && !isKeyFile(v.Val) &&
+		(x.Tokens[v] || servers.IsSecretValue(v.Val, names...))
 }
 
 // export defines a variable for a token and returns its name. If the name is taken by another token, it appends a
@@ -68,9 +83,32 @@ func unquoted(v *tree.Node) string {
 	return s
 }
 
+// secretAt returns a secret of a value, with its dollar signs unescaped.
+func secretAt(v *tree.Node, p servers.SecretPlace) string {
+	s, _ := unquoteDollars(v.Val[p.From:p.To])
+	return s
+}
+
 // variable returns a reference to a new variable for a token.
 func (x *extraction) variable(v *tree.Node, name string) *tree.Node {
 	return tree.TextAt(v, "${"+x.export(name, unquoted(v))+"}")
+}
+
+// withVariables returns a value with references to variables in the places of its secrets. A variable has the name, and
+// the name that the value itself gives the secret.
+func (x *extraction) withVariables(v *tree.Node, found []servers.SecretPlace, name string) *tree.Node {
+	var b strings.Builder
+	at := 0
+	for _, p := range found {
+		variable := name
+		if p.Name != "" {
+			variable = strings.TrimLeft(name+"_"+p.Name, "_")
+		}
+		b.WriteString(v.Val[at:p.From] + "${" + x.export(variable, secretAt(v, p)) + "}")
+		at = p.To
+	}
+	b.WriteString(v.Val[at:])
+	return tree.TextAt(v, b.String())
 }
 
 // secret adds an entry of secrets for a token and returns the reference to it.
@@ -94,21 +132,81 @@ func (x *extraction) secret(at *tree.Node, name, value string) *tree.Node {
 func (x *extraction) server(name string, e *tree.Node) {
 	env, _ := e.Get("env")
 	for i := 0; env != nil && i < len(env.Keys) && i < len(env.Vals); i++ {
-		if v := env.Vals[i]; x.isToken(v) {
-			key := env.Keys[i].Val
-			if other, there := x.values[variableName(key)]; there && other != unquoted(v) {
-				key = name + "_" + key // another server uses a variable of this name
-			}
-			env.Vals[i] = x.variable(v, key)
+		key, v := env.Keys[i].Val, env.Vals[i]
+		found := x.places(v, key)
+		if len(found) == 0 {
+			continue
+		}
+		if len(found) > 1 || found[0].Name != "" {
+			env.Vals[i] = x.withVariables(v, found, name+"_"+key)
+			continue
+		}
+		if other, there := x.values[variableName(key)]; there && other != secretAt(v, found[0]) {
+			key = name + "_" + key // another server uses a variable of this name
+		}
+		env.Vals[i] = x.withVariables(v, found, key)
+	}
+	if v, _ := e.Get("url"); v != nil {
+		if found := x.places(v); len(found) > 0 {
+			e.Put("url", x.withVariables(v, found, name))
 		}
 	}
+	x.args(name, e)
+	if n, _ := e.Get("config"); n != nil {
+		x.settings(n, name)
+	}
+	x.headers(name, e)
+}
+
+// args replaces the secrets in the arguments of a command.
+func (x *extraction) args(name string, e *tree.Node) {
+	list, _ := e.Get("args")
+	if list == nil || list.Kind != tree.List {
+		return
+	}
+	words := make([]string, len(list.Vals))
+	for i, v := range list.Vals {
+		words[i] = v.Val
+	}
+	for i, v := range list.Vals {
+		if v.Kind != tree.Scalar || v.IsNull() || isKeyFile(v.Val) {
+			continue
+		}
+		if found := servers.ArgPlaces(words, i); len(found) > 0 {
+			list.Vals[i] = x.withVariables(v, found, name)
+		}
+	}
+}
+
+// settings replaces the secrets in the settings of a server.
+func (x *extraction) settings(n *tree.Node, name string) {
+	for i, v := range n.Vals {
+		var names []string
+		below := name
+		if n.Kind == tree.Map {
+			names = []string{n.Keys[i].Val}
+			below += "_" + n.Keys[i].Val
+		}
+		if found := x.places(v, names...); len(found) > 0 {
+			n.Vals[i] = x.withVariables(v, found, below)
+		} else {
+			x.settings(v, below)
+		}
+	}
+}
+
+// headers moves the first header that is a secret to auth, and replaces the secrets in others.
+func (x *extraction) headers(name string, e *tree.Node) {
 	headers, _ := e.Get("headers")
 	if headers == nil || headers.Kind != tree.Map {
 		return
 	}
 	for i := 0; i < len(headers.Vals); i++ {
 		k, v := headers.Keys[i], headers.Vals[i]
-		if !x.isToken(v) {
+		if !x.isToken(v, k.Val) {
+			if found := x.places(v, k.Val); len(found) > 0 {
+				headers.Vals[i] = x.withVariables(v, found, name+"_"+k.Val)
+			}
 			continue
 		}
 		auth, _ := e.Get("auth")
@@ -135,13 +233,18 @@ func (x *extraction) model(name string, e *tree.Node) {
 	if v, _ := e.Get("api_key"); v != nil && x.isToken(v) {
 		e.Put("api_key", x.secret(v, name+"_key", v.Val))
 	}
+	if v, _ := e.Get("base_url"); v != nil {
+		if found := x.places(v); len(found) > 0 {
+			e.Put("base_url", x.withVariables(v, found, name))
+		}
+	}
 	headers, _ := e.Get("headers")
 	if headers == nil || headers.Kind != tree.Map {
 		return
 	}
 	for i, v := range headers.Vals {
-		if x.isToken(v) {
-			headers.Vals[i] = x.variable(v, name+"_"+headers.Keys[i].Val)
+		if key := headers.Keys[i].Val; x.isToken(v, key) {
+			headers.Vals[i] = x.variable(v, name+"_"+key)
 		}
 	}
 }

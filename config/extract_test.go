@@ -2,7 +2,9 @@ package config
 
 import (
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,6 +46,62 @@ func TestExtractTokensOfOneName(t *testing.T) {
 		s, ok := cfg.SecretAt("servers." + server + ".auth.secret")
 		if !ok || variables[s.Env] != token(want) {
 			t.Errorf("the secret of %s is %s: %s", server, s.Env, variables[s.Env])
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s\n%s", got.YAML(), strings.Join(got.Export, "\n"))
+	}
+}
+
+// TestExtractPlaces extracts literal secrets from every place of an entry that can hold a variable. The file that
+// results has no literal secret, and with the variables it has the values of the imported file.
+func TestExtractPlaces(t *testing.T) {
+	const in = `{"mcpServers": {
+		"web": {"type": "http", "url": "https://me:p%40ss-word@web.example/mcp?city=Delft&api_key=abc%2Bdef0123#frag"},
+		"sse": {"type": "sse", "url": "https://sse.example/sse?token=hunter22"},
+		"git": {"type": "http", "url": "https://ghp_abcdefghijklmnopqrst@git.example/mcp"},
+		"run": {"command": "npx", "args": ["-y", "db-server", "--api-key", "s3cr3t-key", "--token=ghp_abcdefghijklmnopqrst",
+			"postgres://me:pg$word@db/x", "--city", "Delft", "API_SECRET=inner-secret", "Authorization: Bearer in-a-word"],
+			"env": {"DB_PASS": "hunter2", "DATABASE_URL": "mysql://me:my-word@db/y", "TOWN": "Delft"}},
+		"head": {"type": "http", "url": "https://head.example/mcp", "headers": {"X-API-Key": "in-a-header", "X-Auth-Token": "in-another"}}}}`
+	literals := []string{"ss-word", "def0123", "hunter2", "hunter22", "ghp_abcdefghijklmnopqrst", "s3cr3t-key", "pg$word",
+		"inner-secret", "in-a-word", "my-word", "in-a-header", "in-another"}
+	got, err := Import(Source{Label: "mcp.json", Kind: "claude", Data: []byte(in), Extract: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, literal := range literals {
+		if strings.Contains(string(got.YAML()), literal) {
+			t.Errorf("RP-15_extract: %s is left in the file", literal)
+		}
+	}
+	for _, n := range got.Notes {
+		if strings.Contains(n.Message, "literal") {
+			t.Errorf("a note: %s", n.Error())
+		}
+	}
+	lookup := func(name string) (string, bool) { v, ok := got.Extracted[name]; return v, ok }
+	after, err := Parse("tenon.yaml", got.YAML(), Options{Dir: t.TempDir(), Home: t.TempDir(), LookupEnv: lookup})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, got.YAML())
+	}
+	for _, w := range after.Warnings {
+		if w.Message == literalToken || w.Message == literalCredential {
+			t.Errorf("a warning: %s", w.Error())
+		}
+	}
+	plain, err := Import(Source{Label: "mcp.json", Kind: "claude", Data: []byte(in)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := Parse("tenon.yaml", plain.YAML(), Options{Dir: t.TempDir(), Home: t.TempDir(), LookupEnv: env()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, was := range before.Servers {
+		is := after.Servers[name]
+		if is.URL != was.URL || !slices.Equal(is.Args, was.Args) || !maps.Equal(is.Env, was.Env) {
+			t.Errorf("%s: %+v, was %+v", name, is, was)
 		}
 	}
 	if t.Failed() {

@@ -2,9 +2,11 @@ package config
 
 import (
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tenonhq/tenon/config/tree"
 	"github.com/tenonhq/tenon/internal/lazyregexp"
@@ -15,15 +17,44 @@ import (
 // names of its key and by its form; see [servers.SecretParts]. A name counts only where the file's author chose it or a
 // program gave it: as a variable, a header, an argument or a setting. Elsewhere a key such as secret contains a name.
 
-// keyedMaps are the keys of maps whose keys are names of variables, headers and settings of other programs.
-var keyedMaps = []string{"env", "headers", "config", "arguments", "environment", "query"}
+// keyedMaps returns the keys of maps whose keys are names of variables, headers, settings and arguments. In tenon.yaml
+// these are the maps of texts in which variables are expanded, and the maps of values of any form.
+var keyedMaps = sync.OnceValue(func() map[string]bool {
+	keys := map[string]bool{"environment": true, "query": true} // in files of other programs
+	for _, patterns := range []map[string]bool{expands, expandsJSON} {
+		for pattern := range patterns {
+			if name, ok := strings.CutSuffix(pattern, ".NAME"); ok {
+				keys[name[strings.LastIndexByte(name, '.')+1:]] = true
+			}
+		}
+	}
+	anyMaps(reflect.TypeFor[Config](), keys, map[reflect.Type]bool{})
+	return keys
+})
+
+// anyMaps adds the keys of a config struct, and of the structs in it, whose values map names to values of any form.
+func anyMaps(t reflect.Type, keys map[string]bool, seen map[reflect.Type]bool) {
+	for t.Kind() == reflect.Map || t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || seen[t] {
+		return
+	}
+	seen[t] = true
+	for _, f := range fields(t) {
+		if f.typ.Kind() == reflect.Map && f.typ.Elem() == rawType {
+			keys[f.name] = true
+		}
+		anyMaps(f.typ, keys, seen)
+	}
+}
 
 // literalNames returns the names that judge the literal at a path.
 func literalNames(path string) []string {
 	parts := strings.Split(path, ".")
 	for i, part := range parts[:len(parts)-1] {
 		part, _, _ = strings.Cut(part, "[")
-		if slices.Contains(keyedMaps, part) && i+1 < len(parts) {
+		if keyedMaps()[part] && i+1 < len(parts) {
 			last, _, _ := strings.Cut(parts[len(parts)-1], "[")
 			return []string{last}
 		}
@@ -60,7 +91,7 @@ func writtenSecrets(n *tree.Node, key string, named bool, found func(string)) {
 	case tree.Map:
 		for i, v := range n.Vals {
 			k := n.Keys[i].Val
-			writtenSecrets(v, k, named || slices.Contains(keyedMaps, k), found)
+			writtenSecrets(v, k, named || keyedMaps()[k], found)
 		}
 	case tree.List:
 		var args []string

@@ -2,6 +2,8 @@ package config
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,14 +15,25 @@ servers:
     args: [run, --api-key, abcdef0123, --token=ghp_abcdefghijklmnopqrst, --city, Amsterdam]
     env: {API_KEY: "8f14e45fceea167a", PASSWORD: "S3cr3t!Passw0rd99", TOWN: Delft, DB_PASS2: hunter2,
       DATABASE_URL: "postgres://me:inner-word@db/x"}
-    config: {deep: [{client_secret: in-settings}]}
+    config: {deep: [{client_secret: in-settings}], api_secret: at-the-top}
   b:
     url: http://127.0.0.1:1/mcp
     headers: {X-API-Key: in-a-header}
+  c:
+    url: http://127.0.0.1:1/mcp?api_key=in-a-query
+    transform: [{set_params: {access_token: in-a-parameter}}]
+tools:
+  d:
+    kind: http
+    description: Tests
+    request: {url: http://127.0.0.1:1/?token=in-a-request, headers: {X-Auth-Token: in-its-header,
+      Authorization: 'Bearer {{ secrets.k }}'}}
+secrets: {k: {env: K}}
 `
 
 var literalValues = []string{"abcdef0123", "ghp_abcdefghijklmnopqrst", "8f14e45fceea167a", "S3cr3t!Passw0rd99", "hunter2",
-	"inner-word", "in-settings", "in-a-header"}
+	"inner-word", "in-settings", "in-a-header", "in-a-query", "in-a-request", "in-its-header",
+	"in-a-parameter", "at-the-top"}
 
 // contained returns the literals of literalFile that a text contains.
 func contained(text string) (found []string) {
@@ -30,6 +43,14 @@ func contained(text string) (found []string) {
 		}
 	}
 	return found
+}
+
+// TestKeyedMaps checks which maps have keys that name secrets. They follow from the structs.
+func TestKeyedMaps(t *testing.T) {
+	if got, want := slices.Sorted(maps.Keys(keyedMaps())), []string{"arguments", "config", "env", "environment",
+		"headers", "provider_options", "query", "set_params"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // TestLiteralSecrets checks that literal secrets are registered, reported, and masked in every view of a configuration.
@@ -55,12 +76,13 @@ func TestLiteralSecrets(t *testing.T) {
 	}
 	for _, path := range []string{"servers.a.args[2]", "servers.a.args[3]", "servers.a.env.API_KEY",
 		"servers.a.env.PASSWORD", "servers.a.env.DB_PASS2", "servers.a.env.DATABASE_URL",
-		"servers.a.config.deep[0].client_secret", "servers.b.headers.X-API-Key"} {
+		"servers.a.config.deep[0].client_secret", "servers.b.headers.X-API-Key",
+		"servers.a.config.api_secret", "servers.c.url", "tools.d.request.url", "tools.d.request.headers.X-Auth-Token"} {
 		if !strings.Contains(strings.Join(warned, "\n")+"\n", path+"\n") {
 			t.Errorf("no warning about %s: %q", path, warned)
 		}
 	}
-	if len(warned) != 8 {
+	if len(warned) != 12 {
 		t.Errorf("warnings: %q", warned)
 	}
 	shown, err := c.Show("")

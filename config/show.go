@@ -89,6 +89,8 @@ func (w *shower) walk(p place, v reflect.Value, f field) {
 			}
 		}
 		w.put(p, short(v.Interface().(time.Duration)))
+	case t == rawType && n != nil && n.Kind == tree.Scalar && maskLiteral(n.Val, literalNames(p.path)...) != n.Val:
+		w.put(p, hidden(n.Val, literalNames(p.path)...))
 	case t == rawType:
 		w.put(p, maskJSON(hideTokens(w.written(p, n, v.Bytes()))))
 	case t.Kind() == reflect.Slice && (t.Elem().Kind() == reflect.Struct || t.Elem() == rawType):

@@ -56,12 +56,13 @@ func (c *Config) RowTool(t *table.Tool) (catalog.Tool, error) {
 	entry := RowEntry(t, address, schema)
 	delete(entry, "model") // it exists in this configuration
 	const key = "tool"     // the row's name is made valid later
-	urls := map[string]any{"allow_private": c.Policy.URLs.AllowsPrivate(),
-		"require_https": cmp.Or(c.Policy.URLs.RequireHTTPS, "warn")}
+	rules := map[string]any{"urls": map[string]any{"allow_private": c.Policy.URLs.AllowsPrivate(),
+		"require_https": cmp.Or(c.Policy.URLs.RequireHTTPS, "warn")},
+		"literal_secrets": cmp.Or(c.Policy.LiteralSecrets, "warn")}
 	var doc bytes.Buffer
 	e := json.NewEncoder(&doc)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(map[string]any{"version": 1, "policy": map[string]any{"urls": urls},
+	if err := e.Encode(map[string]any{"version": 1, "policy": rules,
 		"tools": map[string]any{key: entry}}); err != nil {
 		return catalog.Tool{}, tenon.Errorf(tenon.CodeInvalid, "tool '%s': %w", tenon.Visible(t.Name), err)
 	}

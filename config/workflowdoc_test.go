@@ -44,8 +44,9 @@ tenon workflows pack report.yaml --table tools.arrow        # a tool of a table,
 An entry of ` + "`tools`" + ` makes it a tool for agents, people and other workflows:
 ` + "`tools: {report: {kind: workflow, path: report.yaml}}`" + `. For a model, a workflow with tables has the arguments
 ` + "`configuration`" + ` (the parameters) and ` + "`data_inputs`" + ` (the ids of tables); without tables, its arguments are the
-parameters. It asks like any tool that is not marked as read-only. Use ` + "`annotations: {read_only: true}`" + ` if it
-changes nothing. Each step is judged separately, whatever the verdict on the workflow.
+parameters. A call may leave out ` + "`configuration`" + ` if all parameters have defaults. The tool asks like any tool that is
+not marked as read-only. Use ` + "`annotations: {read_only: true}`" + ` if it changes nothing. Each step is judged separately,
+whatever the verdict on the workflow.
 
 ## Order, values, failures
 

@@ -53,7 +53,7 @@ func (o *Options) attempt(ctx context.Context, s *Suite, c *Case, n int, home st
 
 func (a *Attempt) fill(r *view.Report) {
 	a.Run, a.Model, a.Stop, a.Answer = r.Run, r.Model, r.Stop, r.Answer
-	a.Turns, a.Usage, a.Cost = r.Turns, r.Usage, r.Cost
+	a.Turns, a.Usage, a.Cost = r.Turns, r.Tokens(), r.Cost
 	for _, c := range r.ToolCalls {
 		call := CallSummary{Name: c.Name, Server: c.Server, Args: c.Args, Outcome: c.Outcome, Error: c.Error}
 		a.Calls = append(a.Calls, call)

@@ -55,7 +55,7 @@ func (e *Expect) judge(r *view.Report, context []string, took time.Duration) []s
 	if e.MaxTurns > 0 && r.Turns > e.MaxTurns {
 		miss("turns: %d, at most %d", r.Turns, e.MaxTurns)
 	}
-	if n := r.Usage.Input + r.Usage.Output; e.MaxTokens > 0 && n > e.MaxTokens {
+	if n := r.Tokens().Input + r.Tokens().Output; e.MaxTokens > 0 && n > e.MaxTokens {
 		miss("tokens: %d, at most %d", n, e.MaxTokens)
 	}
 	if e.MaxCost > 0 && r.Cost != nil && *r.Cost > tenon.Dollars(e.MaxCost) {

@@ -15,9 +15,9 @@ import (
 type Answer struct {
 	Text  string          // the answer of the agent
 	Value json.RawMessage // the answer as JSON, if [Question.Output] or the agent demands a form; else nil
-	Usage tenon.Usage
-	Cost  *tenon.USD  // nil: a price is not known
-	Calls []view.Call // the tool calls, in order
+	Usage tenon.Usage     // tokens of the model calls that reported them
+	Cost  *tenon.USD      // nil: a price is not known
+	Calls []view.Call     // the tool calls, in order
 	// Citations are the sources of Text. Media are generated images and audio; their bytes are artifacts of the run.
 	Citations []tenon.Citation
 	Media     []view.Media
@@ -62,7 +62,7 @@ func Ask(ctx context.Context, h *Host, q Question) (a Answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.Text, a.Usage, a.Cost, a.Calls = r.Answer, r.Usage, r.Cost, r.ToolCalls
+	a.Text, a.Usage, a.Cost, a.Calls = r.Answer, r.Tokens(), r.Cost, r.ToolCalls
 	a.Citations, a.Media, a.Logprobs = r.Citations, r.Media, r.Logprobs
 	if len(r.Output) > 0 {
 		a.Value = r.Output

@@ -168,7 +168,8 @@ func (h *Host) childOutcome(ctx context.Context, id string) (agent.Outcome, erro
 		}
 		return h.flows.Outcome(ctx, id)
 	}
-	o := agent.Outcome{Spent: &agent.Summary{Turns: r.Turns, ToolCalls: len(r.ToolCalls), Usage: r.Usage}}
+	o := agent.Outcome{Spent: &agent.Summary{Turns: r.Turns, ToolCalls: len(r.ToolCalls), Usage: r.Tokens(),
+		Unmetered: r.Unmetered}}
 	if r.Cost != nil {
 		o.Spent.Cost = *r.Cost
 	}

@@ -50,7 +50,11 @@ func (h *Host) planFork(ctx context.Context, f Fork) (tenon.Session, int, error)
 	if from.Head == "" {
 		return s, 0, nil
 	}
-	list, err := h.transcripts.MessagesUpTo(ctx, from.Head, from.HeadSeq)
+	head, headSeq := from.Head, from.HeadSeq
+	if run != nil && run.Session == from.ID { // it may have been resumed after the session had continued without it
+		head, headSeq = run.ID, 0
+	}
+	list, err := h.transcripts.MessagesUpTo(ctx, head, headSeq)
 	if err != nil {
 		return s, 0, err
 	}
@@ -85,10 +89,10 @@ func (h *Host) planFork(ctx context.Context, f Fork) (tenon.Session, int, error)
 		}
 	}
 	s.Head, s.HeadSeq = list[i].Run, list[i].Seq
-	last, err := h.store.Run(ctx, from.Head)
+	last, err := h.store.Run(ctx, head)
 	// Include what follows the last message, such as a summary.
 	if err == nil && i == len(list)-1 && last.State.Ended() {
-		s.Head, s.HeadSeq = last.ID, cmp.Or(from.HeadSeq, last.Seq)
+		s.Head, s.HeadSeq = last.ID, cmp.Or(headSeq, last.Seq)
 	}
 	return s, list[i].N, err
 }

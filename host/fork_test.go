@@ -115,6 +115,54 @@ conversations:
 	}
 }
 
+// TestForkOfResumedRun resumes a failed run after its session has continued. Its answer is not in the session, and a
+// fork at the run has it.
+func TestForkOfResumedRun(t *testing.T) {
+	broken := true
+	m := answering(func(req *tenon.Request) (*tenon.Response, error) {
+		last := req.Messages[len(req.Messages)-1].Text()
+		if broken && last == "first" {
+			return nil, tenon.Errorf(tenon.CodeAuth, "the key is wrong")
+		}
+		return says("about " + last), nil
+	})
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Model: "m", Models: map[string]tenon.Model{"m": m},
+		LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	a, _ := host.Ask(t.Context(), h, host.Question{Text: "first"})
+	failed, err := h.Runs().Get(t.Context(), a.Run.ID)
+	if err != nil || failed.State != tenon.RunFailed {
+		t.Fatalf("%+v, %v", failed, err)
+	}
+	if _, err := host.Ask(t.Context(), h, host.Question{Text: "second", Session: failed.Session}); err != nil {
+		t.Fatal(err)
+	}
+	broken = false
+	if err := h.Runs().Resume(t.Context(), failed.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range h.Runs().Events(t.Context(), failed.ID, failed.Seq) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := said(t, h, failed.Session); got != "u"+"ua" {
+		t.Errorf("the session: %s", got)
+	}
+	s, n, err := h.Sessions().Fork(t.Context(), host.Fork{At: failed.ID})
+	if err != nil || n != 2 || said(t, h, s.ID) != "ua" || s.Parent != failed.Session {
+		t.Fatalf("RP-3_fork_of_resumed: message %d, %s, %+v, %v", n, said(t, h, s.ID), s, err)
+	}
+	next, err := host.Ask(t.Context(), h, host.Question{Text: "third", Session: s.ID})
+	if err != nil || said(t, h, s.ID) != "ua"+"ua" || next.Run.Parent != failed.ID {
+		t.Errorf("%s, %+v, %v", said(t, h, s.ID), next.Run, err)
+	}
+	replay(t, h, s.ID)
+}
+
 // TestForkOfABusySession forks a session during a call and asks a question in the fork. The fork must not contain the
 // call that has no result.
 func TestForkOfABusySession(t *testing.T) {

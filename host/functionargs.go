@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // readArguments decodes the arguments of a function, which fit its schema. For JSON Schema, 1.0 and 2e2 are integers
@@ -76,18 +76,10 @@ func plainIntegers(raw []byte) []byte {
 		end := i + 1
 		switch b := raw[i]; {
 		case b == '"':
-			for end < len(raw) && raw[end] != '"' {
-				if raw[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end = min(end+1, len(raw))
+			end = rawjson.End(raw, i)
 		case b == '-' || b >= '0' && b <= '9':
-			for end < len(raw) && strings.IndexByte("0123456789+-.eE", raw[end]) >= 0 {
-				end++
-			}
-			if digits, ok := integerDigits(string(raw[i:end])); ok {
+			end = rawjson.End(raw, i)
+			if digits, ok := rawjson.IntegerDigits(string(raw[i:end])); ok {
 				out, i = append(out, digits...), end
 				continue
 			}
@@ -95,43 +87,4 @@ func plainIntegers(raw []byte) []byte {
 		out, i = append(out, raw[i:end]...), end
 	}
 	return out
-}
-
-// maxDigits is more than the digits of any integer type, and bounds what an exponent can make of a number.
-const maxDigits = 20
-
-// integerDigits returns the digits of a JSON number with a fraction or an exponent, without loss, if it is an integer
-// of at most maxDigits.
-func integerDigits(number string) (string, bool) {
-	if !strings.ContainsAny(number, ".eE") {
-		return "", false
-	}
-	rest, negative := strings.CutPrefix(number, "-")
-	mantissa, exponent := rest, 0
-	if i := strings.IndexAny(rest, "eE"); i >= 0 {
-		var err error
-		if exponent, err = strconv.Atoi(rest[i+1:]); err != nil {
-			return "", false
-		}
-		mantissa = rest[:i]
-	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := strings.TrimLeft(whole+fraction, "0")
-	fractionDigits := len(fraction)
-	if kept := strings.TrimRight(digits, "0"); kept != digits {
-		fractionDigits -= len(digits) - len(kept)
-		digits = kept
-	}
-	if digits == "" {
-		return "0", true
-	}
-	zeros := exponent - fractionDigits // behind the digits, of which the last one is not 0
-	if zeros < 0 || zeros > maxDigits || len(digits)+zeros > maxDigits {
-		return "", false
-	}
-	digits += strings.Repeat("0", zeros)
-	if negative {
-		digits = "-" + digits
-	}
-	return digits, true
 }

@@ -15,8 +15,9 @@ import (
 // Lists of prompts and resources can show what servers listed last, so that a server that hangs delays nobody.
 
 // KnownContext lists what servers offer beside tools as they listed it last. Names select servers; without names it is
-// about all servers that are not disabled. While traffic is recorded or replayed, all servers are asked, because a
-// replay has only the recorded lists.
+// about all servers that are not disabled. Of these, a server that did not start in time is a problem at once, instead
+// of a wait for its next start; a server that is named is waited for. While traffic is recorded or replayed, all
+// servers are asked, because a replay has only the recorded lists.
 type KnownContext interface {
 	// Prompts returns the last lists of prompts. It asks the servers that are connected or were never listed.
 	Prompts(ctx context.Context, names ...string) (Known[ServerPrompt], error)
@@ -136,7 +137,8 @@ const askParallel = 8
 // listOffers lists what servers offer. Servers that must be asked are asked in parallel.
 func listOffers[T any](ctx context.Context, h *Host, kind offerKind[T], from origin, names []string) (k Known[T],
 	err error) {
-	if len(names) == 0 {
+	named := len(names) > 0
+	if !named {
 		names = h.enabledServers()
 	}
 	if h.cassette.recorder != nil || h.cassette.playsServers() {
@@ -157,7 +159,12 @@ func listOffers[T any](ctx context.Context, h *Host, kind offerKind[T], from ori
 		ok := false
 		switch from {
 		case fromKnown:
-			lists[i], at, ok = kind.remembered(s, name)
+			if lists[i], at, ok = kind.remembered(s, name); ok || named {
+				break
+			}
+			if errs[i] = s.Late(); errs[i] != nil {
+				continue
+			}
 		case fromStored:
 			if lists[i], at, ok = kind.stored(s, name); !ok {
 				k.Unlisted = append(k.Unlisted, name)

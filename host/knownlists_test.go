@@ -10,7 +10,9 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/servers"
@@ -90,6 +92,63 @@ func TestUX6_KnownLists(t *testing.T) {
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("a server that hangs has answered")
+	}
+}
+
+// TestUX6_LateServers checks that a server which did not start in time is waited for once: later lists have its error
+// at once, unless it is named or all servers are asked.
+func TestUX6_LateServers(t *testing.T) {
+	front := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(front.Close)
+	h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Config: &config.Config{
+		Servers: map[string]servers.Config{"late": {URL: front.URL, Transport: servers.TransportHTTP,
+			Timeout: 300 * time.Millisecond}}}, LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = h.Close() }()
+	starts := func() int {
+		list, err := h.Servers().List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list[0].Starts
+	}
+	known, all := h.Servers().Context().Known(), h.Servers().Context()
+	check := func(problems []host.Problem, err error) {
+		t.Helper()
+		if err != nil || len(problems) != 1 || tenon.ErrorCode(problems[0].Err) != tenon.CodeTimeout {
+			t.Fatalf("%v, %v", problems, err)
+		}
+	}
+	list := func() {
+		k, err := known.Resources(t.Context())
+		check(k.Problems, err)
+	}
+	list()
+	waits := true
+	for i := 0; waits && i < 20; i++ { // the background may start the server meanwhile
+		before := starts()
+		list()
+		waits = starts() > before
+	}
+	if waits {
+		t.Error("each list waits for a start of the server")
+	}
+	before := starts()
+	k, err := known.Prompts(t.Context(), "late")
+	check(k.Problems, err)
+	if starts() == before {
+		t.Error("a server that is named is not waited for")
+	}
+	before = starts()
+	_, problems, err := all.Prompts(t.Context())
+	check(problems, err)
+	if starts() == before {
+		t.Error("servers that are asked are not waited for")
 	}
 }
 

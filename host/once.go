@@ -25,8 +25,7 @@ const keyPrefix = "key_"
 func (h *Host) startOnce(ctx context.Context, q Question) (Started, error) {
 	ctx = store.OwnOnly(ctx) // a foreign run answers no question
 	q.asked = q.digest()
-	sum := sha256.Sum256([]byte(q.Key))
-	digest := hex.EncodeToString(sum[:])
+	digest := keyDigest(q.Key)
 	release, err := h.alone(ctx, "key/"+digest)
 	if err != nil {
 		return Started{}, err
@@ -72,16 +71,12 @@ func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run
 		}
 		return first, nil
 	}
-	id := keyPrefix + digest
-	g, err := h.store.Signal(ctx, id)
-	if tenon.ErrorCode(err) == tenon.CodeNotFound {
-		g, err = h.writeKey(ctx, id, q.Session)
+	var err error
+	if q.id, err = h.recorded(ctx, digest, q.Session); err == nil && q.id == "" {
+		q.id, err = h.writeKey(ctx, keyPrefix+digest, q.Session)
 	}
 	if err != nil {
 		return tenon.Run{}, err
-	}
-	if err := json.Unmarshal(g.Data, &q.id); err != nil {
-		return tenon.Run{}, tenon.Errorf(tenon.CodeStore, "the run of key %s cannot be read: %w", id, err)
 	}
 	run, err := h.store.Run(ctx, q.id)
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
@@ -90,24 +85,68 @@ func (h *Host) keyed(ctx context.Context, digest string, q *Question) (tenon.Run
 	return run, err
 }
 
-func (h *Host) writeKey(ctx context.Context, id, session string) (store.Signal, error) {
+// keyDigest returns the digest of an idempotency key, by which leases and records name it.
+func keyDigest(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// recorded returns the id of the run of a key in a session, or "" if nothing records one. A record belongs to a run.
+// While the session has none, as a fork may, the key determines the id of its first run.
+func (h *Host) recorded(ctx context.Context, digest, session string) (id string, err error) {
+	g, err := h.store.Signal(ctx, keyPrefix+digest)
+	if err == nil {
+		return runOfKey(g)
+	}
+	if tenon.ErrorCode(err) != tenon.CodeNotFound {
+		return "", err
+	}
 	s, err := h.Sessions().Get(ctx, session)
 	if err != nil {
-		return store.Signal{}, err
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(s.ID + "\x00" + digest))
+	id = tenon.FixedID("run", s.Created, sum[:])
+	if s.Head == "" {
+		return id, nil
+	}
+	run, err := h.store.Run(ctx, id)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound || err == nil && run.Session != s.ID {
+		return "", nil
+	}
+	return id, err
+}
+
+// runOfKey reads the run in the record of a key.
+func runOfKey(g store.Signal) (id string, err error) {
+	if err := json.Unmarshal(g.Data, &id); err != nil {
+		return "", tenon.Errorf(tenon.CodeStore, "the run of key %s cannot be read: %w", g.ID, err)
+	}
+	return id, nil
+}
+
+// writeKey records a new id for the run of a key with the last run of the session.
+func (h *Host) writeKey(ctx context.Context, id, session string) (run string, err error) {
+	s, err := h.Sessions().Get(ctx, session)
+	if err != nil {
+		return "", err
 	}
 	head, err := h.store.Run(ctx, s.Head)
 	if err != nil {
-		return store.Signal{}, err
+		return "", err
 	}
 	if err := atRest(s, head); err != nil {
-		return store.Signal{}, err
+		return "", err
 	}
 	g, err := h.store.PutSignal(ctx, store.Signal{ID: id, Run: head.ID, Kind: keyKind, Time: h.now(),
 		Data: encode(tenon.NewID("run", h.now()))})
 	if err != nil {
-		return store.Signal{}, err
+		return "", err
 	}
-	return g, h.store.SettleSignal(ctx, id, head.Seq) // mark it as received, so that no run receives it as a message
+	if err := h.store.SettleSignal(ctx, id, head.Seq); err != nil { // so that no run receives it as a message
+		return "", err
+	}
+	return runOfKey(g)
 }
 
 // digest identifies a question. The contents of files and tables are left out, because resources of a server may differ

@@ -26,8 +26,7 @@ func StartOrSteer(ctx context.Context, h *Host, q Question, by string) (s Starte
 	ctx = store.OwnOnly(ctx)
 	send := delivery{h: h, q: q, by: by}
 	if q.Key != "" {
-		sum := sha256.Sum256([]byte(q.Key))
-		send.digest = hex.EncodeToString(sum[:])
+		send.digest = keyDigest(q.Key)
 		release, err := h.alone(ctx, "message/"+send.digest)
 		if err != nil {
 			return Started{}, 0, err
@@ -122,17 +121,12 @@ func IsAsked(ctx context.Context, h *Host, q Question) (bool, error) {
 	if q.Key == "" || q.Session == "" {
 		return false, nil
 	}
-	sum := sha256.Sum256([]byte(q.Key))
-	mark, err := h.store.Signal(ctx, keyPrefix+hex.EncodeToString(sum[:]))
-	var run string
-	if err == nil {
-		err = json.Unmarshal(mark.Data, &run)
-	}
-	if err == nil {
+	run, err := h.recorded(ctx, keyDigest(q.Key), q.Session)
+	if err == nil && run != "" {
 		_, err = h.store.Run(ctx, run)
 	}
 	if tenon.ErrorCode(err) == tenon.CodeNotFound {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil && run != "", err
 }

@@ -72,6 +72,8 @@ type Stat struct {
 	Bytes   int64  `json:"bytes"` // of results
 	Input   int    `json:"input_tokens"`
 	Output  int    `json:"output_tokens"`
+	// Unmetered counts the model calls whose provider reported no tokens, which Input and Output lack.
+	Unmetered int `json:"unmetered_calls,omitempty"`
 	// CacheRead and CacheWrite count the input tokens that were read from and written to the cache of a provider.
 	CacheRead  int `json:"cache_read_tokens"`
 	CacheWrite int `json:"cache_write_tokens"`
@@ -293,6 +295,7 @@ func (c *counter) models(t *view.Tally, whole *Stat) {
 	if whole != nil {
 		whole.Models += m.Calls
 	}
+	s.Unmetered += m.Unmetered
 	s.Input += m.Input
 	s.Output += m.Output
 	s.Cost += m.Cost

@@ -16,7 +16,7 @@ import (
 
 // TableFile is a table in a file of the project's folder, or an uploaded one.
 type TableFile struct {
-	ID      string    `json:"id"`     // project:PATH or uploaded:NAME
+	ID      string    `json:"id"`     // project:PATH, which is a path in the project's folder, or uploaded:NAME
 	Name    string    `json:"name"`   // PATH or NAME
 	Source  string    `json:"source"` // project or uploaded
 	Bytes   int64     `json:"bytes"`
@@ -43,8 +43,10 @@ func isTableName(name string) bool {
 	return slices.Contains(tableExtensions, strings.ToLower(filepath.Ext(name)))
 }
 
-// uploadName matches the names of uploaded tables.
-var uploadName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}$`)
+// uploadName matches the names of uploaded tables. With maxUploadName, file systems accept them.
+var uploadName = lazyregexp.New(`^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_. -]{0,99}$`)
+
+const maxUploadName = 200 // bytes
 
 // uploads returns the folder of the uploaded tables, next to the store.
 func (h *Host) uploads() (string, error) {
@@ -127,12 +129,29 @@ func (h *Host) tablePath(id string) (string, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", tenon.Errorf(tenon.CodeNotFound, "there is no table '%s'", tenon.Visible(id))
+	case err != nil && leadsOut(root, name):
+		return "", tenon.Errorf(tenon.CodeDenied, "table '%s' is behind a link that leads out of the folder of its "+
+			"tables; copy the file into that folder", tenon.Visible(id))
 	case err != nil:
 		return "", tenon.Errorf(tenon.CodeDenied, "table '%s': %w", tenon.Visible(id), err)
 	case !st.Mode().IsRegular():
 		return "", tenon.Errorf(tenon.CodeNotFound, "'%s' is not a file", tenon.Visible(id))
 	}
 	return filepath.Join(root, name), nil
+}
+
+// leadsOut reports whether a path in a folder leads out of it through a link.
+func leadsOut(root, name string) bool {
+	from, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return false
+	}
+	to, err := filepath.EvalSymlinks(filepath.Join(root, name))
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(from, to)
+	return err != nil || !filepath.IsLocal(rel)
 }
 
 func (h tablesHandle) Bytes(ctx context.Context, id string) ([]byte, error) {

@@ -29,9 +29,9 @@ func (h tablesHandle) PutFrom(ctx context.Context, name string, data io.Reader) 
 	if err != nil {
 		return none, err
 	}
-	if !uploadName().MatchString(name) || !isTableName(name) {
-		return none, tenon.Errorf(tenon.CodeInvalid, "'%s' is not a valid name of a table: use letters, digits, '_', "+
-			"'-', '.' and blanks, and one of these extensions: %s", tenon.Visible(name),
+	if !uploadName().MatchString(name) || len(name) > maxUploadName || !isTableName(name) {
+		return none, tenon.Errorf(tenon.CodeInvalid, "'%s' is not a valid name of a table: use at most 100 letters, "+
+			"digits, '_', '-', '.' and blanks, and one of these extensions: %s", tenon.Visible(name),
 			strings.Join(tableExtensions, ", "))
 	}
 	if _, err := os.Lstat(filepath.Join(root, name)); err == nil { // before all of it is sent

@@ -126,7 +126,7 @@ func (c *call) limited(f followed, err error) bool {
 	if err == nil || f.Error == nil || f.Error.Code != tenon.CodeLimit {
 		return false
 	}
-	return f.Stop == tenon.StopMaxTokens || f.said != "" || f.Usage.Output > 0 || !c.mayRepeat(f.Run)
+	return f.Stop == tenon.StopMaxTokens || f.said != "" || f.Tokens().Output > 0 || !c.mayRepeat(f.Run)
 }
 
 // key returns the Idempotency-Key of the request, prefixed with the caller so that principals do not share keys. It is

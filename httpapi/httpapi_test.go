@@ -240,7 +240,7 @@ func TestChatCallBesideHanging(t *testing.T) {
 		d := &door{open: make(chan struct{})}
 		close(d.open)
 		h, err := host.Open(t.Context(), host.Config{Home: t.TempDir(), Toolsets: map[string]tenon.Toolset{"house": d},
-			Config: &config.Config{Servers: map[string]servers.Config{"hangs": {URL: hangs.URL}}}})
+			Config: &config.Config{Servers: map[string]servers.Config{"hangs": {URL: hangs.URL, Timeout: time.Minute}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -164,7 +164,11 @@ type openExtension struct {
 	Media     []view.Media     `json:"media,omitempty"`
 }
 
-func usageOf(u tenon.Usage) *openUsage {
+// usageOf returns the usage in OpenAI's form, or nil if no model reported its tokens. The answer then has no usage.
+func usageOf(u *tenon.Usage) *openUsage {
+	if u == nil {
+		return nil
+	}
 	return &openUsage{u.Input, u.Output, u.Input + u.Output, map[string]int{"cached_tokens": u.CacheRead},
 		map[string]int{"reasoning_tokens": u.Reasoning}}
 }
@@ -341,7 +345,7 @@ func (c *call) streamCompletion(q *completionRequest, base completion, run tenon
 	if send(last) != nil {
 		return nil
 	}
-	if q.Options != nil && q.Options.Usage {
+	if q.Options != nil && q.Options.Usage && f.Usage != nil {
 		u := base
 		u.Choices, u.Usage = []openChoice{}, usageOf(f.Usage)
 		if send(u) != nil {

@@ -98,6 +98,23 @@ func TestCompletionWaitsAndGoesOn(t *testing.T) {
 	}
 }
 
+// TestCompletionWithoutUsage checks that an answer has no usage if the provider reported none, as OpenAI's types allow,
+// and that a stream then has no chunk without choices.
+func TestCompletionWithoutUsage(t *testing.T) {
+	t.Run("MD-4_unknown_usage", func(t *testing.T) {
+		s := httptest.NewServer(httpapi.New(knocking(t, "steps:\n  - text: Hello.\n"), guarded()))
+		defer s.Close()
+		for _, stream := range []string{"", `"stream":true,"stream_options":{"include_usage":true},`} {
+			body := `{"model":"default",` + stream + `"messages":[{"role":"user","content":"hi"}]}`
+			status, text := post(t, s.URL+"/v1/chat/completions", body)
+			if status != 200 || !strings.Contains(text, "Hello.") || strings.Contains(text, `"usage"`) ||
+				strings.Contains(text, `"choices":[]`) {
+				t.Errorf("%d %s", status, text)
+			}
+		}
+	})
+}
+
 // TestCompletionStream checks that the chunks of a stream have OpenAI's form and result in the same answer as a
 // response without streaming.
 func TestCompletionStream(t *testing.T) {

@@ -292,14 +292,14 @@ func (c *call) send1(r clientResult) (uint64, error) {
 }
 
 // usageBetween sums the usage of the events of a run after the number after, up to the number until. If until is 0, it
-// sums up to the last event.
-func (c *call) usageBetween(run tenon.Run, after, until uint64) (tenon.Usage, error) {
+// sums up to the last event. It returns nil if there are model calls among them, and none reported its tokens.
+func (c *call) usageBetween(run tenon.Run, after, until uint64) (*tenon.Usage, error) {
 	var fold view.Run
-	var before tenon.Usage
+	var before view.Report
 	for seq := uint64(0); ; {
 		events, err := c.h.Runs().Open(run.ID).Journal(c.ctx(), seq, lookPage)
 		if err != nil {
-			return before, err
+			return nil, err
 		}
 		for _, e := range events {
 			if until > 0 && e.Seq > until {
@@ -308,14 +308,19 @@ func (c *call) usageBetween(run tenon.Run, after, until uint64) (tenon.Usage, er
 			}
 			fold.Apply(e)
 			if seq = e.Seq; seq == after {
-				before = fold.Report(run).Usage
+				before = fold.Report(run)
 			}
 		}
 		if len(events) == 0 {
-			u := fold.Report(run).Usage
-			return tenon.Usage{Input: u.Input - before.Input, Output: u.Output - before.Output,
-				CacheRead: u.CacheRead - before.CacheRead, CacheWrite: u.CacheWrite - before.CacheWrite,
-				Reasoning: u.Reasoning - before.Reasoning}, nil
+			all := fold.Report(run)
+			u, b := all.Tokens(), before.Tokens()
+			u = tenon.Usage{Input: u.Input - b.Input, Output: u.Output - b.Output,
+				CacheRead: u.CacheRead - b.CacheRead, CacheWrite: u.CacheWrite - b.CacheWrite,
+				Reasoning: u.Reasoning - b.Reasoning}
+			if all.Unmetered > before.Unmetered && u == (tenon.Usage{}) {
+				return nil, nil
+			}
+			return &u, nil
 		}
 	}
 }

@@ -131,11 +131,12 @@ func (c *call) beginChat() (q ChatRequest, run tenon.Run, after uint64, err erro
 }
 
 func chatResponse(q ChatRequest, f followed) ChatResponse {
-	total := f.Usage.Input + f.Usage.Output
+	used := f.Tokens()
+	total := used.Input + used.Output
 	in, out := estimate(q.Message), estimate(f.Answer)
 	r := ChatResponse{Response: f.Answer, SessionID: f.Session, TokensUsed: total, Run: f.Run,
 		Citations: f.Report.Citations, Media: f.Media,
-		TokenDetails: TokenDetails{f.Usage.Input, f.Usage.Output, total, in, out, in + out}}
+		TokenDetails: TokenDetails{used.Input, used.Output, total, in, out, in + out}}
 	if f.Error != nil { // a limit: the answer is the text so far
 		r.Error, r.Finish = f.Error.Message, "MAX_TOKENS"
 		r.Response = cmp.Or(f.said, f.Error.Message)

@@ -221,6 +221,9 @@ func TestTableFiles(t *testing.T) {
 			t.Errorf("%q: %d %s", file, status, text)
 		}
 	}
+	if _, _, text := request(t, handler, http.MethodGet, "/api/v1/tables/rows?file=project:link.arrow", "", ""); !strings.Contains(text, "is behind a link that leads out of the folder") || !strings.Contains(text, "copy the file") {
+		t.Errorf("RP-20_link: %s", text)
+	}
 	bring := func(name string, b []byte) (int, string) {
 		body, _ := json.Marshal(httpapi.TableUpload{Name: name, Data: b})
 		status, _, text := request(t, handler, http.MethodPost, "/api/v1/tables", "application/json", string(body))
@@ -229,7 +232,15 @@ func TestTableFiles(t *testing.T) {
 	if status, text := bring("mine.arrow", data); status != 201 {
 		t.Fatalf("brought: %d %s", status, text)
 	}
-	for name, b := range map[string][]byte{"mine.arrow": data, "none.arrow": []byte("no table"), "cut.arrow": data[:len(data)/2], "../up.arrow": data, "x.txt": data, ".hidden.arrow": data, "a/b.arrow": data, "": data} {
+	for _, name := range []string{"Gewächse 5.arrow", "Gewa\u0308chse.arrow", "表.arrow"} {
+		if status, text := bring(name, data); status != 201 {
+			t.Errorf("RP-20_letters: %q: %d %s", name, status, text)
+		}
+		if status, _, text := request(t, handler, http.MethodDelete, "/api/v1/tables?file="+url.QueryEscape("uploaded:"+name), "", ""); status != 204 {
+			t.Errorf("RP-20_letters: %q: %d %s", name, status, text)
+		}
+	}
+	for name, b := range map[string][]byte{strings.Repeat("ü", 101) + ".arrow": data, strings.Repeat("表", 99) + ".arrow": data, "\u202egnp.arrow": data, "mine.arrow": data, "none.arrow": []byte("no table"), "cut.arrow": data[:len(data)/2], "../up.arrow": data, "x.txt": data, ".hidden.arrow": data, "a/b.arrow": data, "": data} {
 		if status, text := bring(name, b); status < 400 || status >= 500 || strings.Contains(text, dir) {
 			t.Errorf("%q: %d %s", name, status, text)
 		}

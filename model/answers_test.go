@@ -97,14 +97,42 @@ func TestUnusualAnswers(t *testing.T) {
 		"MD-3_document_of_something_else":     {"anthropic", `{"status":"ok"}`, json, "this server does not stream"},
 		"MD-3_document_cut_off":               {"chat", `{"choices":[{"index":0,"message":{"content":"fi`, json, "not JSON"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			a, err := answerOf(t, tt.wire, reply{body: tt.body, header: tt.header})
+		check := func(t *testing.T, r reply) {
+			a, err := answerOf(t, tt.wire, r)
 			switch {
 			case tt.want == "fine":
 				if err != nil || a.resp.Message.Text() != "fine" || a.resp.Stop != tenon.StopEnd {
 					t.Errorf("%+v, %v", a.resp, err)
 				}
 			case err == nil || !strings.Contains(err.Error(), tt.want):
+				t.Errorf("%+v, %v", a.resp, err)
+			}
+		}
+		t.Run(name, func(t *testing.T) { check(t, reply{body: tt.body, header: tt.header}) })
+		if tt.header["Content-Type"] != json["Content-Type"] {
+			continue
+		}
+		// The same documents with the type of an event stream, as some proxies send them.
+		t.Run(name+"_as_an_event_stream", func(t *testing.T) { check(t, reply{body: tt.body}) })
+		if tt.want == "not JSON" {
+			continue
+		}
+		t.Run(name+"_as_an_event_stream_with_lines", func(t *testing.T) {
+			check(t, reply{body: "\r\n " + strings.ReplaceAll(tt.body, `":`, "\":\n ") + "\n\n"})
+		})
+	}
+}
+
+// TestErrorBeforeEvents checks that an error without a field name at the beginning of a stream is reported at once,
+// although the stream does not end.
+func TestErrorBeforeEvents(t *testing.T) {
+	for name, body := range map[string]string{
+		"MD-3_error_and_an_open_stream": `{"error":{"message":"the engine stopped"}}` + "\n\n",
+		"MD-3_error_and_events":         `{"error":{"message":"the engine stopped"}}` + "\n\n" + good,
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := answerOf(t, "chat", reply{body: body, cut: true})
+			if err == nil || !strings.Contains(err.Error(), "the engine stopped") {
 				t.Errorf("%+v, %v", a.resp, err)
 			}
 		})

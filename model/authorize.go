@@ -116,20 +116,10 @@ func (c *Client) Vertex(ctx context.Context, publisher, method string) (base, pa
 // VertexParent returns the address of Vertex AI, and the location of the model as projects/PROJECT/locations/LOCATION.
 // The location is "" with a key of express mode, which implies its project. Errors: config, auth_required.
 func (c *Client) VertexParent(ctx context.Context) (base, parent string, err error) {
-	google := c.google
-	if google == nil { // with a key: only the environment is read
-		google = cloudtoken.NewGoogle(cloudtoken.Config{LookupEnv: c.env.LookupEnv})
-	}
-	location := c.cfg.Region
-	if location == "" {
-		location = google.Location()
-	}
-	if c.cfg.BaseURL == c.provider.BaseURL {
-		base = "https://" + vertexHost(location)
-	}
+	base, location := c.vertexBase()
 	project := c.cfg.Project
 	if project == "" && c.google != nil {
-		if project, err = google.Project(ctx); err != nil {
+		if project, err = c.google.Project(ctx); err != nil {
 			return "", "", tenon.Errorf(tenon.ErrorCode(err), "%s: %w", c.Name(), err)
 		}
 		if project == "" {
@@ -141,6 +131,14 @@ func (c *Client) VertexParent(ctx context.Context) (base, parent string, err err
 		parent = "projects/" + url.PathEscape(project) + "/locations/" + location
 	}
 	return base, parent, nil
+}
+
+// cloud returns the source of Google's credentials. With a key, it is only used to read the environment.
+func (c *Client) cloud() *cloudtoken.Google {
+	if c.google != nil {
+		return c.google
+	}
+	return cloudtoken.NewGoogle(cloudtoken.Config{LookupEnv: c.env.LookupEnv})
 }
 
 // vertexHost returns the host of a location: global, a region, or one of the regions of several countries.

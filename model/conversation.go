@@ -1,6 +1,8 @@
 package model
 
 import (
+	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/tenonhq/tenon"
@@ -35,6 +37,14 @@ type Form struct {
 	// Bridge is inserted, with a leading comma, between the results of a turn and a user message.
 	// Some servers refuse a user message there. If nil, nothing is inserted.
 	Bridge []byte
+	// Mark returns the pieces of a wire form with a mark for the provider's prompt cache at its end. It returns nil if
+	// the message cannot have one. It must not modify the form, which other requests share. If Marks is 0, it may be
+	// nil.
+	Mark func(m *tenon.Message, form []byte) [][]byte
+	// Marks is the maximum number of messages that are marked. The last message that is not the model's gets the first
+	// mark. Each further one is at the end of an earlier turn: there is the mark of the request before, from which the
+	// provider reads, however many blocks follow it.
+	Marks int
 }
 
 // encode returns the wire form of a message. before is the message in front of it, or nil.
@@ -56,14 +66,13 @@ func (f *Form) encode(before, m *tenon.Message) ([]byte, error) {
 // Message returns the wire form of a message, from the cache in the message if possible.
 func (f *Form) Message(m *tenon.Message) ([]byte, error) { return f.encode(nil, m) }
 
-// Add appends the wire forms of the messages to the body. If first is true, it removes the comma of
-// the first form.
+// Add appends the wire forms of the messages to the body, with the marks of the form. If first is true, it removes the
+// comma of the first form.
 func (c *Conversations) Add(b *Body, f *Form, msgs []*tenon.Message, first bool) error {
 	old, n := c.find(msgs, first)
 	var size int64
 	if n > 0 {
 		size = old.ends[n-1]
-		b.share(old.pieces[:n:n], size)
 	}
 	fresh := make([][]byte, 0, len(msgs)-n)
 	for i, m := range msgs[n:] {
@@ -80,12 +89,90 @@ func (c *Conversations) Add(b *Body, f *Form, msgs []*tenon.Message, first bool)
 		}
 		fresh = append(fresh, p)
 		size += int64(len(p))
-		b.Add(p)
 	}
+	list := forms{old, n, fresh}
+	from := 0
+	for _, m := range f.marked(msgs, list) {
+		list.add(b, from, m.at)
+		for _, p := range m.pieces {
+			b.Add(p)
+		}
+		from = m.at + 1
+	}
+	list.add(b, from, len(msgs))
 	if len(fresh) > 0 {
 		c.keep(old, n, &conversation{first: first, msgs: msgs[n:], pieces: fresh})
 	}
 	return nil
+}
+
+// forms are the wire forms of the messages of a request: the first n of a cached conversation, and new ones.
+type forms struct {
+	old   *conversation
+	n     int
+	fresh [][]byte
+}
+
+func (l forms) at(i int) []byte {
+	if i < l.n {
+		return l.old.pieces[i]
+	}
+	return l.fresh[i-l.n]
+}
+
+// add appends the forms of the messages from index from to before index to. It shares the forms of the cached
+// conversation.
+func (l forms) add(b *Body, from, to int) {
+	if end := min(to, l.n); from < end {
+		size := l.old.ends[end-1]
+		if from > 0 {
+			size -= l.old.ends[from-1]
+		}
+		b.share(l.old.pieces[from:end:end], size)
+	}
+	for i := max(from, l.n); i < to; i++ {
+		b.Add(l.fresh[i-l.n])
+	}
+}
+
+// marking is a message with a mark.
+type marking struct {
+	at     int // index of the message
+	pieces [][]byte
+}
+
+// marked returns the messages that are marked, in their order.
+func (f *Form) marked(msgs []*tenon.Message, list forms) []marking {
+	var found []marking
+	open := true // the turn has no mark yet
+	for i := len(msgs) - 1; i >= 0 && len(found) < f.Marks; i-- {
+		if msgs[i].Role == tenon.RoleAssistant {
+			open = true
+			continue
+		}
+		if form := list.at(i); open && len(form) > 0 {
+			if pieces := f.Mark(msgs[i], form); pieces != nil {
+				found, open = append(found, marking{i, pieces}), false
+			}
+		}
+	}
+	slices.Reverse(found)
+	return found
+}
+
+// CacheMark is the member that marks a block for a prompt cache in Anthropic's API, with a comma in front of it.
+const CacheMark = `,"cache_control":{"type":"ephemeral"}`
+
+// MaxCacheMarks is the number of marks in a request that Anthropic's API accepts.
+const MaxCacheMarks = 4
+
+// MarkEnd inserts [CacheMark] before an ending of a wire form. It returns nil if the form does not have the ending.
+func MarkEnd(form []byte, ending string) [][]byte {
+	head, ok := bytes.CutSuffix(form, []byte(ending))
+	if !ok {
+		return nil
+	}
+	return [][]byte{head, []byte(CacheMark), []byte(ending)}
 }
 
 // find returns the cached conversation with the longest common prefix, and the length of that

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,7 @@ func (c *Client) document(ctx context.Context, w *watch, x Exchange, resp *http.
 		return nil, c.stream(ctx, w, resp, err)
 	case !json.Valid(text):
 		return nil, c.stream(ctx, w, resp, NotJSON(text))
-	case !rawjson.IsNull(rawjson.Field(text, "error")):
+	case hasError(text):
 		f := ErrorObject(0, text)
 		f.headers(resp.Header, time.Now())
 		return nil, f
@@ -57,13 +58,14 @@ func (c *Client) document(ctx context.Context, w *watch, x Exchange, resp *http.
 	return answer, nil
 }
 
-// sniff reports whether a body is a JSON document, and returns the body. Some servers send a document without its type.
+// sniff reports whether a body is a JSON document, and returns the body. Some servers send a document without its type,
+// or as an event stream.
 func (x *Exchange) sniff(header string, body io.Reader) (io.Reader, bool) {
 	kind, _, _ := mime.ParseMediaType(header)
 	if kind == "application/json" {
 		return body, true
 	}
-	if x.Frames != nil || kind == "text/event-stream" {
+	if x.Frames != nil {
 		return body, false
 	}
 	b := bufio.NewReader(body)
@@ -75,6 +77,9 @@ func (x *Exchange) sniff(header string, body io.Reader) (io.Reader, bool) {
 		switch lead[n-1] {
 		case ' ', '\t', '\r', '\n':
 		case '{', '[':
+			if kind == eventStream {
+				return wholeDocument(b)
+			}
 			return b, true
 		default:
 			return b, false
@@ -83,8 +88,41 @@ func (x *Exchange) sniff(header string, body io.Reader) (io.Reader, bool) {
 	return b, false
 }
 
+const eventStream = "text/event-stream"
+
 // maxLead bounds the white space before a document.
 const maxLead = 64
+
+// wholeDocument reports whether an event stream consists only of one JSON value, and returns the body. An error without
+// a field name may also precede the events of a stream. Only the error is returned then, because more may never arrive.
+func wholeDocument(body io.Reader) (io.Reader, bool) {
+	var text bytes.Buffer
+	d := json.NewDecoder(io.TeeReader(body, &text))
+	var first json.RawMessage
+	switch err := d.Decode(&first); {
+	case err != nil:
+		return io.MultiReader(&text, body), errors.Is(err, io.ErrUnexpectedEOF)
+	case hasError(first):
+		return bytes.NewReader(first), true
+	}
+	more := make([]byte, maxLead)
+	for {
+		if len(bytes.TrimSpace(text.Bytes()[d.InputOffset():])) > 0 {
+			return io.MultiReader(&text, body), false
+		}
+		n, err := body.Read(more)
+		text.Write(more[:n])
+		if err != nil && n == 0 {
+			return &text, true // a broken connection does not matter after a whole document
+		}
+	}
+}
+
+// hasError reports whether a document is an error. null and an empty text are no errors.
+func hasError(document []byte) bool {
+	e := rawjson.Field(document, "error")
+	return !rawjson.IsNull(e) && string(e) != `""`
+}
 
 // isErrorEvent reports whether an event of type error has a form that the parsers of all wires read.
 func isErrorEvent(data []byte) bool {

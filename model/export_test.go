@@ -5,6 +5,20 @@ import "slices"
 // Servers returns the table of the servers that differ from their provider's API.
 func Servers() []Server { return slices.Clone(servers[:]) }
 
+// SearchPrice is a row of the table of prices of searches.
+type SearchPrice struct {
+	Provider, Family string
+	Rate             float64
+}
+
+// SearchPrices returns the table of prices of searches.
+func SearchPrices() (list []SearchPrice) {
+	for _, p := range searchPrices {
+		list = append(list, SearchPrice{p.provider, p.family, p.rate})
+	}
+	return list
+}
+
 // MergeMembers merges the members of an object into an object without its closing brace.
 func MergeMembers(head, more []byte) []byte { return mergeMembers(head, more) }
 

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,6 +93,29 @@ switches and settings.
 			}
 		}
 		b.WriteString("\n")
+	}
+}
+
+// writeCompatible writes what differs between Anthropic's own API and the same API at another address.
+func writeCompatible(b *strings.Builder) {
+	b.WriteString(`
+## Other servers with Anthropic's API
+
+` + "`provider: anthropic`" + ` with a ` + "`base_url`" + ` sends requests in Anthropic's format to another server, such as a proxy.
+The path ` + "`/v1/messages`" + ` follows the address. The key is in the header x-api-key, and ` + "`headers`" + ` can set others. tenon
+does not use what only Anthropic's own API is known to have, unless ` + "`models.NAME.quirks`" + ` says otherwise:
+
+| feature | api.anthropic.com | another address |
+| --- | --- | --- |
+`)
+	own := model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5"}
+	other := own
+	other.BaseURL = "https://proxy.example"
+	a, o := features(own), features(other)
+	for _, f := range featureColumns {
+		if a[f] != o[f] {
+			fmt.Fprintf(b, "| %s | %s | %s |\n", f, a[f], cmp.Or(o[f], "no"))
+		}
 	}
 }
 

@@ -29,12 +29,15 @@ type Listed struct {
 }
 
 // List returns the models that a configured provider offers, sorted by id. It uses the route `/models` of OpenAI's,
-// Anthropic's and Gemini's APIs. The config needs no model. Errors have code config (the provider has no such route),
-// or are errors of models.
+// Anthropic's, Gemini's and Vertex AI's APIs. The config needs no model. Errors have code config (the provider has no
+// such route), or are errors of models.
 func List(ctx context.Context, cfg Config, env Env) ([]Listed, error) {
 	cfg.Model = cmp.Or(cfg.Model, "none")
+	if cfg.Provider == providerVertex {
+		cfg.Model = "none" // one client lists the models of all publishers
+	}
 	wire := cfg.Wire()
-	if wire == WireScript || wire == WireBedrock || cfg.Provider == providerVertex {
+	if wire == WireScript || wire == WireBedrock {
 		return nil, tenon.Errorf(tenon.CodeConfig, "provider %s has no route that lists its models", cfg.Provider)
 	}
 	c, err := NewClient(cfg, wire, env)
@@ -43,12 +46,14 @@ func List(ctx context.Context, cfg Config, env Env) ([]Listed, error) {
 	}
 	var list []Listed
 	var f *Failure
-	switch wire {
-	case WireAnthropic:
+	switch {
+	case cfg.Provider == providerVertex:
+		list, f = c.listVertex(ctx)
+	case wire == WireAnthropic:
 		list, f = c.listAnthropic(ctx)
-	case WireGemini:
+	case wire == WireGemini:
 		list, f = c.listGemini(ctx)
-	case WireOllama:
+	case wire == WireOllama:
 		list, f = c.listOllama(ctx)
 	default:
 		list, f = c.listOpenAI(ctx)
@@ -202,9 +207,14 @@ func (c *Client) get(ctx context.Context, path string, key func(http.Header, str
 
 // getAt reads one JSON document.
 func (c *Client) getAt(ctx context.Context, base, path string, key func(http.Header, string), answer any) *Failure {
+	return c.getWith(ctx, base, path, Exchange{Key: key, Body: &Body{}}, answer)
+}
+
+// getWith reads one JSON document with the headers of an exchange. If base is "", it uses the configured address.
+func (c *Client) getWith(ctx context.Context, base, path string, x Exchange, answer any) *Failure {
 	w := newWatch(ctx, c.cfg.Timeout)
 	defer w.stop()
-	resp, f := c.send(ctx, w, http.MethodGet, join(base, path), nil, Exchange{Key: key, Body: &Body{}})
+	resp, f := c.send(ctx, w, http.MethodGet, join(cmp.Or(base, c.cfg.BaseURL), path), nil, x)
 	return c.readListing(ctx, w, resp, f, answer)
 }
 

@@ -31,7 +31,7 @@ func Test_MD10_List(t *testing.T) {
 		"wrong key":     {model.Config{Provider: "openai"}, []reply{{status: 401, body: `{"error":{"message":"no"}}`}}, "auth_required: openai/none: HTTP 401: no"},
 		"no such route": {model.Config{Provider: "openai"}, []reply{{status: 404}}, "check models.m.model and models.m.base_url"},
 		"no list":       {model.Config{Provider: "openai"}, []reply{{body: `"x"`}}, "protocol: openai/none: HTTP 200: the answer is not a list of models"},
-		"vertex":        {model.Config{Provider: "vertex"}, nil, "config: provider vertex has no route"},
+		"bedrock":       {model.Config{Provider: "bedrock", Region: "us-east-1"}, nil, "config: provider bedrock has no route"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &provider{replies: c.replies}

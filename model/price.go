@@ -30,7 +30,8 @@ type Price struct {
 	// US dollars per million input tokens that are written to a cache.
 	CacheWrite *float64 `yaml:"cache_write" json:"cache_write,omitempty" min:"0" default:"as input"`
 	// US dollars per thousand web searches of the provider's own tool, as far as the provider reports their number.
-	// Default: 10 for Anthropic and OpenAI, 0 for others.
+	// Default: 10 for Anthropic and OpenAI, 14 for Gemini 3 and later, 35 for older Gemini (one search a request), 0
+	// for others. Gemini's free searches are not subtracted, because only the provider counts them; 0 ignores searches.
 	Searches *float64 `yaml:"searches" json:"searches,omitempty" min:"0"`
 	// Price of requests with a long prompt, for providers that have a second price.
 	Above *LongPrice `yaml:"above" json:"above,omitempty"`
@@ -319,14 +320,37 @@ func (t *Prices) For(c Config) (Price, bool) {
 		return Price{}, false
 	}
 	price, ok := t.Price(name)
-	if rate, charged := searchPrices[c.Provider]; ok && charged && price.Searches == nil && len(c.Tools) > 0 {
+	if rate := searchPrice(c); ok && rate > 0 && price.Searches == nil && len(c.Tools) > 0 {
 		price.Searches = &rate
 	}
 	return price, ok
 }
 
-// searchPrices are the prices of a thousand web searches, in US dollars. Sources: the price lists in prices.json.
-var searchPrices = map[string]float64{"anthropic": 10, "openai": 10}
+// searchPrices are the prices of a thousand web searches in US dollars, by provider and the beginning of the model's
+// name. The first row that matches counts. Sources: the price lists in prices.json. Gemini's list ("Grounding with
+// Google Search", as of September 2026) has 1,500 free requests a day for models up to 2.5, of which each counts once,
+// and 5,000 free requests a month for Gemini 3, of which each query counts. All projects and models of a family share
+// them, so one program cannot know how many are left. The cost is therefore an upper bound.
+var searchPrices = [...]struct {
+	provider, family string
+	rate             float64
+}{
+	{"anthropic", "", 10},
+	{"openai", "", 10},
+	{"gemini", "gemini-1.", 35},
+	{"gemini", "gemini-2.", 35},
+	{"gemini", "gemini-", 14},
+}
+
+// searchPrice returns the price of a thousand searches of a model, or 0 if it is unknown.
+func searchPrice(c Config) float64 {
+	for _, p := range searchPrices {
+		if p.provider == c.Provider && strings.HasPrefix(c.Model, p.family) {
+			return p.rate
+		}
+	}
+	return 0
+}
 
 func hostOf(address string) string {
 	u, err := url.Parse(address)

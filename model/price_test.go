@@ -199,16 +199,33 @@ data: {"modelVersion":%q,"candidates":[{"content":{"parts":[{"text":"y"}]},"fini
 			}
 		})
 	}
+}
+
+// TestPricesOfSearches checks the price of searches by provider and family of models. A configured price replaces it.
+func TestPricesOfSearches(t *testing.T) {
 	prices, err := model.LoadPrices("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := model.Config{Provider: "anthropic", Model: "claude-sonnet-4-5"}
-	if p, ok := prices.For(c); !ok || p.Searches != nil {
-		t.Errorf("%+v", p)
-	}
-	c.Tools = []byte(`{"web_search":{}}`)
-	if p, ok := prices.For(c); !ok || p.Searches == nil || *p.Searches != 10 {
-		t.Errorf("%+v", p)
+	c := model.Config{}
+	for name, want := range map[string]float64{"anthropic/claude-sonnet-4-5": 10, "openai/gpt-5.5": 10,
+		"gemini/gemini-2.5-pro": 35, "gemini/gemini-3-pro-preview": 14, "gemini/gemini-3.8-flash": 14} {
+		t.Run("MD-6_price_of_"+name, func(t *testing.T) {
+			c.Tools = []byte(`{"web_search":{}}`)
+			c.Provider, c.Model, _ = strings.Cut(name, "/")
+			if p, ok := prices.For(c); !ok || p.Searches == nil || *p.Searches != want {
+				t.Errorf("%+v", p)
+			}
+			zero := 0.0
+			c.Price = &model.Price{Input: 1, Searches: &zero}
+			if p, ok := prices.For(c); !ok || *p.Searches != 0 {
+				t.Errorf("the configured price: %+v", p)
+			}
+			c.Price = nil
+			c.Tools = nil
+			if p, _ := prices.For(c); p.Searches != nil {
+				t.Errorf("without tools: %+v", p)
+			}
+		})
 	}
 }

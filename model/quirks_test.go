@@ -78,8 +78,10 @@ Google's older models do so only in requests without tools.
 `)
 	writeServers(&b)
 	writeFeatures(&b)
+	writeCompatible(&b)
 	writeSettings(&b)
 	writeHosted(&b)
+	writeSearchPrices(&b)
 	writeConnectors(&b)
 	writeCitations(&b)
 	const file = "../docs/reference/providers.md"
@@ -167,6 +169,26 @@ entries for one agent. They are added to the entries of its model. An entry repl
 		}
 		b.WriteString("\n")
 	}
+}
+
+// writeSearchPrices writes the table of prices of searches. TestPricesOfSearches checks it.
+func writeSearchPrices(b *strings.Builder) {
+	b.WriteString(`
+Web searches cost extra. If the price of the model's tokens is known, the cost of an answer includes its searches:
+
+| models | dollars per thousand searches |
+| --- | --- |
+`)
+	for _, p := range model.SearchPrices() {
+		fmt.Fprintf(b, "| `%s/%s…` | %g |\n", p.Provider, p.Family, p.Rate)
+	}
+	b.WriteString(`
+Gemini up to 2.5 counts one search a request, Gemini 3 and later each query. Google's free searches (1,500 requests a
+day, or 5,000 a month for Gemini 3, as of September 2026) are not subtracted: all programs of an account share them, so
+tenon cannot know how many are left. ` + "`models.NAME.price.searches`" + ` sets another price, such as 0. OpenRouter,
+Perplexity and xAI report the cost of a request, which tenon uses. Prices of other providers, and of Gemini at Vertex
+AI, are not in the table.
+`)
 }
 
 // writeConnectors writes the table of MCP connectors (MD-6). TestConnectors checks requests against it.

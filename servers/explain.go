@@ -51,7 +51,10 @@ func (s *Server) connectError(step string, err error) error {
 		switch {
 		case strings.Contains(text, "check the URL"):
 		case s.cfg.Transport == TransportAuto:
-			text += "; check the URL: the path of an MCP endpoint is often /mcp"
+			text += "; check the URL: " + usualPaths
+		case (s.cfg.Transport == TransportHTTP || s.cfg.Transport == TransportSSE) && isOther(err):
+			text += fmt.Sprintf("; check the URL: %s; %s: auto finds out which transport the URL has", usualPaths,
+				s.key("transport"))
 		default:
 			text += "; check that this is an MCP server"
 			if s.cfg.Transport != TransportStdio {
@@ -85,6 +88,9 @@ func (s *Server) connectError(step string, err error) error {
 	}
 	return e
 }
+
+// usualPaths names the paths that most servers use.
+const usualPaths = "the path of an MCP endpoint is often /mcp, and over HTTP+SSE /sse"
 
 // explain turns an error of a connection into a message: which tool of which server, what happened, and what to do.
 // tool is empty if the error does not belong to a call.

@@ -58,9 +58,10 @@ func isName(s string) bool {
 	})
 }
 
-// isLiteral reports whether a value is written in place, without a reference.
+// isLiteral reports whether a value is written in place, without a reference or an expression of a template.
 func isLiteral(value string) bool {
-	return value != "" && value != hiddenValue && !strings.Contains(value, "${")
+	_, expression, _ := strings.Cut(value, "{{")
+	return value != "" && value != hiddenValue && !strings.Contains(value, "${") && !strings.Contains(expression, "}}")
 }
 
 // MaskAddresses masks the credentials of each URL in a text: the user and the password, and values of the query and of
@@ -79,15 +80,7 @@ func maskAddress(text string) string {
 	scheme, rest, _ := strings.Cut(text, "://")
 	rest, fragment, hasFragment := strings.Cut(rest, "#")
 	rest, query, hasQuery := strings.Cut(rest, "?")
-	end := len(rest)
-	// A password with a slash makes the URL invalid. Then everything before the last @ may be secret.
-	plain := reference().ReplaceAllStringFunc(rest, func(s string) string { return strings.Repeat("1", len(s)) })
-	if _, err := url.Parse(scheme + "://" + plain); err == nil {
-		if i := strings.IndexByte(plain, '/'); i >= 0 {
-			end = i
-		}
-	}
-	if i := strings.LastIndexByte(plain[:end], '@'); i >= 0 {
+	if i := loginEnd(scheme, rest); i >= 0 {
 		rest = maskLogin(rest[:i]) + rest[i:]
 	}
 	text = scheme + "://" + rest
@@ -98,6 +91,19 @@ func maskAddress(text string) string {
 		text += "#" + maskPairs(fragment)
 	}
 	return text
+}
+
+// loginEnd returns the index of the @ after the login of a URL, in the part after :// and before its query, or -1.
+func loginEnd(scheme, rest string) int {
+	end := len(rest)
+	// A password with a slash makes the URL invalid. Then everything before the last @ may be secret.
+	plain := reference().ReplaceAllStringFunc(rest, func(s string) string { return strings.Repeat("1", len(s)) })
+	if _, err := url.Parse(scheme + "://" + plain); err == nil {
+		if i := strings.IndexByte(plain, '/'); i >= 0 {
+			end = i
+		}
+	}
+	return strings.LastIndexByte(plain[:end], '@')
 }
 
 // maskLogin masks the part of a URL before the @. It leaves references, and what a shell would run.

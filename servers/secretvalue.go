@@ -59,8 +59,7 @@ func IsSecretValue(value string, names ...string) bool {
 // an Authorization header; or the passwords in it.
 func SecretParts(value string, names ...string) (parts []string) {
 	if IsSecretValue(value, names...) {
-		if scheme, rest, ok := strings.Cut(value, " "); ok && slices.Contains([]string{"bearer", "basic", "token"},
-			strings.ToLower(scheme)) {
+		if scheme, rest, ok := strings.Cut(value, " "); ok && isScheme(scheme) {
 			return []string{strings.TrimSpace(rest)}
 		}
 		return []string{value}
@@ -72,6 +71,11 @@ func SecretParts(value string, names ...string) (parts []string) {
 		parts = append(parts, addressSecrets(found)...)
 	}
 	return slices.DeleteFunc(parts, func(s string) bool { return !isLiteral(s) })
+}
+
+// isScheme reports whether a word is a scheme of the header Authorization.
+func isScheme(word string) bool {
+	return slices.Contains([]string{"bearer", "basic", "token"}, strings.ToLower(word))
 }
 
 // MaskValue returns a literal of a configuration with its secret parts masked.

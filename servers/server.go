@@ -201,23 +201,30 @@ func (s *Server) Tools(ctx context.Context) ([]tenon.Tool, error) {
 	if tools, ok := s.Remembered(); ok {
 		return tools, nil
 	}
-	s.mu.Lock()
-	// Waiting for a server that does not answer in time would delay every caller, and the background already tries to
-	// connect.
-	hopeless := s.retrying && s.conn == nil && tenon.ErrorCode(s.dialer) == tenon.CodeTimeout
-	err := s.dialer
-	s.mu.Unlock()
+	err := s.Late()
 	switch {
 	case !s.isImpatient():
-	case hopeless:
+	case err != nil:
 		return s.without(err)
 	default:
 		return s.soon(ctx)
 	}
-	if hopeless {
+	if err != nil {
 		return nil, err
 	}
 	return s.List(ctx)
+}
+
+// Late returns the error of the last attempt to connect if the server did not answer in time, and nil otherwise and
+// once it is connected. Waiting for such a server would delay every caller, and the background already tries to
+// connect.
+func (s *Server) Late() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retrying && s.conn == nil && tenon.ErrorCode(s.dialer) == tenon.CodeTimeout {
+		return s.dialer
+	}
+	return nil
 }
 
 // Listed returns the tools that a connected server has listed, unless they have to be requested again. It waits for

@@ -10,12 +10,20 @@ import (
 	"github.com/tenonhq/tenon"
 )
 
-// Pick writes the rows of a table that a function selects, in their order and with their row ids, and returns their
-// number. Columns keep their types; a tool column stays in its layout, unless o names one. The result gets the files
-// of the selected tools. Memory does not grow with the number of rows. most ends the selection after that many rows;
-// 0 means all. Errors: the errors of keep, and the errors of [Concat].
-func Pick(ctx context.Context, path string, r *Reader, keep func(Cells) (bool, error), most int64,
-	o WriteOptions) (int64, error) {
+// Selection says which rows [Pick] writes.
+type Selection struct {
+	Keep func(Cells) (bool, error)
+	Most int64 // ends the selection after that many rows; 0 means all
+	// Read, if set, is called with the number of rows after the whole table was read. If it returns an error, nothing
+	// is written to a file.
+	Read func(rows int64) error
+}
+
+// Pick writes the selected rows of a table, in their order and with their row ids, and returns their number. Columns
+// keep their types; a tool column stays in its layout, unless o names one. The result gets the files of the selected
+// tools. Memory does not grow with the number of rows. Errors: the errors of the functions of s, and the errors of
+// [Concat].
+func Pick(ctx context.Context, path string, r *Reader, s Selection, o WriteOptions) (int64, error) {
 	o.own = o.Layout == ""
 	o, err := o.withDefaults()
 	if err != nil {
@@ -28,7 +36,7 @@ func Pick(ctx context.Context, path string, r *Reader, keep func(Cells) (bool, e
 	if err != nil {
 		return 0, err
 	}
-	j.pick, j.most = keep, most
+	j.pick, j.most = s.Keep, s.Most
 	w, err := create(ctx, path, j.schema, j.meta, o)
 	if err != nil {
 		return 0, err
@@ -36,6 +44,11 @@ func Pick(ctx context.Context, path string, r *Reader, keep func(Cells) (bool, e
 	defer w.abort()
 	if err := j.copy(ctx, w, r, 0); err != nil {
 		return 0, err
+	}
+	if s.Read != nil && !j.full {
+		if err := s.Read(r.rows); err != nil {
+			return 0, err
+		}
 	}
 	if err := w.commit(); err != nil {
 		return 0, err
@@ -68,22 +81,16 @@ func (j *joined) picked(r *Reader, rec arrow.RecordBatch, first int64) (arrow.Re
 		return rec.NewSlice(0, 0), index, nil
 	}
 	cols := make([]arrow.Array, rec.NumCols())
+	runs := runsOf(at)
 	err := contain(func() (err error) {
 		for c := range cols {
-			var parts []arrow.Array
-			for from := 0; from < len(at); {
-				to := from + 1
-				for to < len(at) && at[to] == at[to-1]+1 {
-					to++
+			if len(at) < shortRun*len(runs) {
+				var ok bool
+				if cols[c], ok = take(rec.Column(c), at); ok {
+					continue
 				}
-				parts = append(parts, array.NewSlice(rec.Column(c), int64(at[from]), int64(at[to-1])+1))
-				from = to
 			}
-			// A copy, because a slice would keep the whole batch in memory. The Arrow library cannot copy unions.
-			cols[c] = parts[0]
-			if copied, err := array.Concatenate(parts, memory.DefaultAllocator); err == nil {
-				cols[c] = copied
-			} else if len(parts) > 1 {
+			if cols[c], err = sliced(rec.Column(c), runs); err != nil {
 				return err
 			}
 		}
@@ -94,4 +101,37 @@ func (j *joined) picked(r *Reader, rec arrow.RecordBatch, first int64) (arrow.Re
 			first+rec.NumRows()-1, err)
 	}
 	return array.NewRecordBatch(r.schema, cols, int64(len(at))), index, nil
+}
+
+// shortRun is the mean length of runs of rows from which slices are copied faster than single values.
+const shortRun = 16
+
+// runsOf returns the beginnings and ends of runs of consecutive numbers.
+func runsOf(at []int) (runs [][2]int) {
+	for from := 0; from < len(at); {
+		to := from + 1
+		for to < len(at) && at[to] == at[to-1]+1 {
+			to++
+		}
+		runs = append(runs, [2]int{at[from], at[to-1] + 1})
+		from = to
+	}
+	return runs
+}
+
+// sliced copies runs of the elements of an array. A slice would keep the whole array in memory. The Arrow library
+// cannot copy unions, so that one run of them is a slice.
+func sliced(a arrow.Array, runs [][2]int) (arrow.Array, error) {
+	parts := make([]arrow.Array, len(runs))
+	for i, r := range runs {
+		parts[i] = array.NewSlice(a, int64(r[0]), int64(r[1]))
+	}
+	copied, err := array.Concatenate(parts, memory.DefaultAllocator)
+	switch {
+	case err == nil:
+		return copied, nil
+	case len(parts) == 1:
+		return parts[0], nil
+	}
+	return nil, err
 }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -105,6 +106,58 @@ func (r *Reader) jsonKeys(raw bool) []string {
 		}
 	}
 	return r.keys
+}
+
+// Keys returns the columns of the table with their keys in [Cells.JSON].
+func (r *Reader) Keys(raw bool) iter.Seq2[string, Column] {
+	return func(yield func(string, Column) bool) {
+		for i, key := range r.jsonKeys(raw) {
+			if !yield(key, r.columns[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Plain returns a cell without conversion to JSON: nil, bool, int64, float64 or string. It reports false for a value
+// of another type, such as a time.
+func (c Cells) Plain(col Column) (v any, ok bool) {
+	err := contain(func() error {
+		v, ok = plain(c.rec.Column(col.at), c.at)
+		return nil
+	})
+	return v, ok && err == nil
+}
+
+func plain(a arrow.Array, i int) (any, bool) {
+	if a.IsNull(i) {
+		return nil, true
+	}
+	switch a := a.(type) {
+	case *array.Boolean:
+		return a.Value(i), true
+	case *array.Int8:
+		return int64(a.Value(i)), true
+	case *array.Int16:
+		return int64(a.Value(i)), true
+	case *array.Int32:
+		return int64(a.Value(i)), true
+	case *array.Int64:
+		return a.Value(i), true
+	case *array.Uint8:
+		return int64(a.Value(i)), true
+	case *array.Uint16:
+		return int64(a.Value(i)), true
+	case *array.Uint32:
+		return int64(a.Value(i)), true
+	case *array.Float64:
+		f := a.Value(i)
+		return f, !math.IsNaN(f) && !math.IsInf(f, 0)
+	case *array.String, *array.LargeString, *array.StringView:
+		s, _ := text(a, i)
+		return s, utf8.ValidString(s)
+	}
+	return nil, false
 }
 
 // Value returns a cell as JSON. If raw is true, tools and messages are returned in their stored

@@ -50,7 +50,7 @@ func (e *StatusError) Error() string {
 		return fmt.Sprintf("HTTP %d %s: the server refuses these credentials", e.Status, http.StatusText(e.Status))
 	case strings.Contains(e.ContentType, "html"):
 		return fmt.Sprintf("HTTP %d with a web page (%s) instead of an MCP message; check the URL: the path of an "+
-			"MCP endpoint is often /mcp", e.Status, e.ContentType)
+			"MCP endpoint is often /mcp, and over HTTP+SSE /sse", e.Status, e.ContentType)
 	case e.Status < 300:
 		return fmt.Sprintf("HTTP %d with content type %q instead of an MCP message", e.Status, e.ContentType)
 	}

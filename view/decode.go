@@ -105,19 +105,29 @@ func Ended(e tenon.Event) (tenon.DoneData, workflow.Summary, error) {
 // Spent returns the usage and cost of the model call or compaction that an event ends. Both are zero for other events.
 // The cost is zero if no price is known.
 func Spent(e tenon.Event) (tenon.Usage, tenon.USD) {
-	var t totals
+	usage, cost, _ := spentOf(e)
+	return usage, cost
+}
+
+// spentOf is Spent. It also reports whether the tokens are known.
+func spentOf(e tenon.Event) (usage tenon.Usage, cost tenon.USD, known bool) {
+	var u *tenon.Usage
+	var c *tenon.USD
 	data, err := Decode(e)
 	if err != nil {
-		return tenon.Usage{}, 0
+		return usage, 0, false
 	}
 	switch d := data.(type) {
 	case *agent.Answered:
-		t.use(d.Usage, d.Cost)
+		u, c = d.Usage, d.Cost
 	case *agent.Compacted:
-		t.use(d.Usage, d.Cost)
+		u, c = d.Usage, d.Cost
 	}
-	if t.cost == nil {
-		return t.usage, 0
+	if u != nil {
+		usage = *u
 	}
-	return t.usage, *t.cost
+	if c != nil {
+		cost = *c
+	}
+	return usage, cost, u != nil
 }

@@ -26,12 +26,23 @@ type Report struct {
 	Logprobs  []tenon.TokenProb `json:"logprobs,omitempty"`
 	Turns     int               `json:"turns"`
 	ToolCalls []Call            `json:"tool_calls"`
-	Usage     tenon.Usage       `json:"usage"`
-	Cost      *tenon.USD        `json:"cost"` // nil if no price is known
-	Error     *tenon.Error      `json:"error,omitempty"`
-	Waiting   []tenon.Waiting   `json:"waiting,omitempty"`
-	Model     string            `json:"model,omitempty"`
-	Agent     string            `json:"agent,omitempty"`
+	// Usage counts the tokens of all model calls that reported them; nil if there were calls, and none did.
+	Usage *tenon.Usage `json:"usage"`
+	// Unmetered is the number of model calls whose provider reported no tokens.
+	Unmetered int             `json:"unmetered_calls,omitempty"`
+	Cost      *tenon.USD      `json:"cost"` // nil if no price is known
+	Error     *tenon.Error    `json:"error,omitempty"`
+	Waiting   []tenon.Waiting `json:"waiting,omitempty"`
+	Model     string          `json:"model,omitempty"`
+	Agent     string          `json:"agent,omitempty"`
+}
+
+// Tokens returns the reported tokens, and zeros if none are known.
+func (r *Report) Tokens() tenon.Usage {
+	if r.Usage == nil {
+		return tenon.Usage{}
+	}
+	return *r.Usage
 }
 
 // Media is an image or audio that a model has generated. Its artifact has the bytes.
@@ -69,6 +80,7 @@ type totals struct {
 	media   []Media
 	turns   int
 	usage   tenon.Usage
+	unknown int        // model calls without usage
 	cost    *tenon.USD // nil if no price is known
 	done    *tenon.DoneData
 }
@@ -76,9 +88,9 @@ type totals struct {
 func (t *totals) apply(e tenon.Event, data any) {
 	switch d := data.(type) {
 	case *agent.Answer:
-		t.use(d.Usage, d.Cost)
+		t.model(d.Model, d.Usage, d.Cost)
 	case *agent.Input:
-		t.use(d.Usage, d.Cost)
+		t.model(d.Model, d.Usage, d.Cost)
 	case *agent.Answered:
 		t.partial = ""
 		t.answered(d)
@@ -96,7 +108,7 @@ func (t *totals) apply(e tenon.Event, data any) {
 			t.partial = d.Partial.Text
 		}
 	case *agent.Compacted:
-		t.use(d.Usage, d.Cost)
+		t.model(d.Summary, d.Usage, d.Cost)
 		if d.Why == agent.CompactAsked {
 			t.answer = d.Summary
 		}
@@ -118,6 +130,9 @@ func (t *totals) answered(d *agent.Answered) {
 		return
 	}
 	t.turns++
+	if d.Usage == nil {
+		t.unknown++
+	}
 	t.use(d.Usage, d.Cost)
 	text := d.Message.Text()
 	if text != "" {
@@ -134,6 +149,9 @@ func (t *totals) answered(d *agent.Answered) {
 
 // spent adds the usage and cost of a run that this run called.
 func (t *totals) spent(s *agent.Summary) {
+	if s != nil {
+		t.unknown += s.Unmetered
+	}
 	switch {
 	case s == nil:
 	case s.Cost == 0: // a workflow, or a model without a known price
@@ -141,6 +159,14 @@ func (t *totals) spent(s *agent.Summary) {
 	default:
 		t.use(&s.Usage, &s.Cost)
 	}
+}
+
+// model adds the usage and cost of a call of a model. If by is empty, no model was called.
+func (t *totals) model(by string, u *tenon.Usage, cost *tenon.USD) {
+	if by != "" && u == nil {
+		t.unknown++
+	}
+	t.use(u, cost)
 }
 
 // use adds the usage and cost of a model call. u and cost may be nil.
@@ -163,9 +189,13 @@ func (t *totals) report(row tenon.Run, calls []Call) Report {
 		}
 	}
 	r := Report{Run: row.ID, Session: row.Session, State: row.State, Stop: row.Stop, Answer: sum.answer,
-		Partial: sum.partial, Output: sum.output, Turns: sum.turns, ToolCalls: calls, Usage: sum.usage, Cost: sum.cost,
-		Waiting: row.Waiting, Model: row.Model, Agent: row.Agent, Citations: sum.cited, Media: sum.media,
+		Partial: sum.partial, Output: sum.output, Turns: sum.turns, ToolCalls: calls, Cost: sum.cost,
+		Unmetered: sum.unknown,
+		Waiting:   row.Waiting, Model: row.Model, Agent: row.Agent, Citations: sum.cited, Media: sum.media,
 		Logprobs: sum.probs}
+	if sum.unknown == 0 || sum.usage != (tenon.Usage{}) {
+		r.Usage = &sum.usage
+	}
 	if t.done != nil {
 		r.State, r.Stop, r.Error = t.done.State, t.done.Stop, t.done.Error
 	}

@@ -43,8 +43,10 @@ type ToolTally struct {
 type ModelTally struct {
 	Calls  int
 	Errors int
-	Input  int // tokens
-	Output int
+	// Unmetered counts the successful calls whose provider reported no tokens. Tallies of earlier versions lack it.
+	Unmetered int
+	Input     int // tokens
+	Output    int
 	// CacheRead and CacheWrite are the input tokens that were read from and written to a provider's cache. Tallies of
 	// earlier versions do not have them.
 	CacheRead, CacheWrite int
@@ -117,7 +119,10 @@ func (t *ModelTally) add(events []tenon.Event) {
 		} else if began, ok := started[e.Step]; ok {
 			t.Took = append(t.Took, e.Time.Sub(began).Milliseconds())
 		}
-		usage, cost := Spent(e)
+		usage, cost, known := spentOf(e)
+		if !known && !failed {
+			t.Unmetered++
+		}
 		t.Input += usage.Input
 		t.Output += usage.Output
 		t.CacheRead += usage.CacheRead

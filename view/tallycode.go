@@ -12,8 +12,8 @@ import (
 // tallyVersion is the version of the binary form of a [Tally]. The form consists of the version, numbers as varints,
 // and texts preceded by their lengths. Statistics decode one tally for each run, which takes a fifth of the time that
 // JSON would take.
-// Version 1 lacks the tokens of caches.
-const tallyVersion = 2
+// Version 1 lacks the tokens of caches, and version 2 the calls without tokens.
+const tallyVersion = 3
 
 // errTally is the error for data that are not a tally, or that were written by a later version.
 var errTally = errors.New("the summary of a run is damaged, or of a later tenon")
@@ -41,7 +41,7 @@ func AppendTally(b []byte, t *Tally) []byte {
 	b = binary.AppendVarint(b, t.Updated.UnixNano())
 	m := &t.Models
 	b = appendNumbers(b, int64(m.Calls), int64(m.Errors), int64(m.Input), int64(m.Output), int64(m.Cost),
-		int64(m.CacheRead), int64(m.CacheWrite))
+		int64(m.CacheRead), int64(m.CacheWrite), int64(m.Unmetered))
 	b = appendList(b, m.Took)
 	b = binary.AppendUvarint(b, uint64(len(t.Tools)))
 	for i := range t.Tools {
@@ -84,7 +84,7 @@ const maxNames = 10_000
 
 // Read decodes a tally. The result does not refer to b. It returns an error if b is not a tally.
 func (r *TallyReader) Read(b []byte) (t Tally, err error) {
-	if len(b) < 2 || b[0] != tallyVersion && b[0] != 1 {
+	if len(b) < 2 || b[0] < 1 || b[0] > tallyVersion {
 		return Tally{}, errTally
 	}
 	t.Called, t.Ended = b[1]&tallyCalled != 0, b[1]&tallyEnded != 0
@@ -97,6 +97,9 @@ func (r *TallyReader) Read(b []byte) (t Tally, err error) {
 	m.Cost = tenon.USD(r.number())
 	if b[0] > 1 {
 		m.CacheRead, m.CacheWrite = r.count(), r.count()
+	}
+	if b[0] > 2 {
+		m.Unmetered = r.count()
 	}
 	m.Took = r.list()
 	n := r.length()

@@ -145,8 +145,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(body) // the browser may have disconnected
 }
 
-// named matches the files that a page refers to.
-var named = regexp.MustCompile(`(?:src|href)="([^"]+)"`)
+// named matches the files that a page refers to. The links of its navigation are pages, which are not part of it.
+var named = regexp.MustCompile(`<(?:script|link|img)[^>]* (?:src|href)="([^"]+)"`)
 
 // FirstPage returns the compressed size in bytes of the first page and of every file that it
 // refers to. It returns an error if one of these files does not exist.

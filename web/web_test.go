@@ -54,13 +54,13 @@ func TestPages(t *testing.T) {
 
 // TestNavigation requests each page of the workbench's navigation by its address, as a bookmark does.
 func TestNavigation(t *testing.T) {
-	source, err := os.ReadFile("app/src/app.tsx")
+	source, err := os.ReadFile("app/src/shell.tsx")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := regexp.MustCompile(`\{ page: "([^"]*)", title:`).FindAllSubmatch(source, -1)
 	if len(found) < 10 {
-		t.Fatalf("%d pages are found in app.tsx", len(found))
+		t.Fatalf("%d pages are found in shell.tsx", len(found))
 	}
 	h := web.Files()
 	for _, m := range found {
@@ -86,7 +86,7 @@ func TestBuiltFiles(t *testing.T) {
 	if p := res.Header.Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") {
 		t.Errorf("the policy is %q", p)
 	}
-	names := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page, -1)
+	names := regexp.MustCompile(`<(?:script|link|img)[^>]* (?:src|href)="([^"]+)"`).FindAllStringSubmatch(page, -1)
 	if len(names) < 3 {
 		t.Fatalf("the page names %d files:\n%s", len(names), page)
 	}

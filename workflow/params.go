@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // jsonTypes are the types of JSON Schema.
@@ -82,6 +83,7 @@ func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 		return nil, tenon.Errorf(tenon.CodeInvalid, "invalid parameters of workflow '%s': %w", w.Name, err)
 	}
 	for _, name := range w.order {
+		given[name] = integers(w.Parameters[name], given[name])
 		if raw := string(given[name]); !w.isNumber(name) && isRounded(raw) {
 			return nil, tenon.Errorf(tenon.CodeInvalid,
 				"invalid parameters of workflow '%s': %s: %s does not fit into 64 bits, and expressions would round "+
@@ -90,6 +92,47 @@ func (w *Workflow) Params(args json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	return mustJSON(given), nil
+}
+
+// integers returns a value with the integers that its schema declares written as digits. JSON Schema accepts 5.0 as an
+// integer, and an expression would divide it as a fraction. Values that the schema does not describe do not change.
+func integers(schema, value json.RawMessage) json.RawMessage {
+	var about struct {
+		Type       any                        `json:"type"`
+		Items      json.RawMessage            `json:"items"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	value = bytes.TrimSpace(value)
+	if len(value) == 0 || json.Unmarshal(schema, &about) != nil {
+		return value
+	}
+	types, _ := about.Type.([]any)
+	isType := func(name string) bool { return about.Type == name || slices.Contains(types, any(name)) }
+	switch {
+	case value[0] == '[' && len(about.Items) > 0:
+		var list []json.RawMessage
+		if json.Unmarshal(value, &list) == nil {
+			for i := range list {
+				list[i] = integers(about.Items, list[i])
+			}
+			return mustJSON(list)
+		}
+	case value[0] == '{' && len(about.Properties) > 0:
+		var members map[string]json.RawMessage
+		if json.Unmarshal(value, &members) == nil {
+			for name, property := range about.Properties {
+				if v, ok := members[name]; ok {
+					members[name] = integers(property, v)
+				}
+			}
+			return mustJSON(members)
+		}
+	case isType("integer") && !isType("number"):
+		if digits, ok := rawjson.IntegerDigits(string(value)); ok {
+			return json.RawMessage(digits)
+		}
+	}
+	return value
 }
 
 // MissingError is the error of a call that lacks parameters or tables.

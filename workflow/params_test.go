@@ -31,6 +31,28 @@ func TestParamsBeyond64Bits(t *testing.T) {
 	}
 }
 
+// TestIntegerParams checks that an integer is an integer in expressions, whichever way it is written.
+func TestIntegerParams(t *testing.T) {
+	w := parse(t,
+		"parameters:\n  i: {type: integer, default: 5.0, description: d}\n  o: {type: [integer, 'null'], description: d}\n"+
+			"  n: {type: number, description: d}\n  x: {type: [integer, number], description: d}\n"+
+			"  l: {type: array, items: {type: integer}, description: d}\n"+
+			"  m: {type: object, properties: {k: {type: integer}, f: {type: number}}, description: d}\n"+
+			"steps:\n- {id: m, template: x}")
+	for given, want := range map[string]string{
+		`{"o":7.0,"n":5.0,"x":5.0,"l":[1.0,2e1],"m":{"k":3.0,"f":3.0,"other":4.0}}`: `{"i":5,"l":[1,20],"m":{"f":3.0,"k":3,"other":4.0},"n":5.0,"o":7,"x":5.0}`,
+		`{"i":-5.0e0,"o":null,"n":1,"x":1,"l":[],"m":{}}`:                           `{"i":-5,"l":[],"m":{},"n":1,"o":null,"x":1}`,
+	} {
+		got, err := w.Params(json.RawMessage(given))
+		if err != nil || string(got) != want {
+			t.Errorf("RP-20_integer: %s: %s, %v, want %s", given, got, err, want)
+		}
+	}
+	if got, err := w.Params(json.RawMessage(`{"i":1e19,"o":1,"n":1,"x":1,"l":[],"m":{}}`)); err == nil {
+		t.Errorf("1e19 fits into 64 bits: %s", got)
+	}
+}
+
 func TestParamsOfNoName(t *testing.T) {
 	two := parse(t,
 		"parameters:\n  city: {type: string, description: d}\n  n: {type: integer, default: 1, description: d}\n"+

@@ -141,6 +141,7 @@ func (s *State) begin(u *unit) {
 func (s *State) callEnded(u *unit) {
 	used := u.call.Used()
 	s.used.Usage.Add(&used.Usage)
+	s.used.Unmetered += used.Unmetered
 	s.used.Cost += used.Cost
 	s.used.ToolCalls += used.ToolCalls
 	if u.p.kind != StepAgent {

@@ -219,6 +219,11 @@ func (c converter) instructions(k, n *tree.Node) {
 	if !c.IsMap(n, "instructions") {
 		return
 	}
+	if len(n.Keys) == 0 {
+		c.Add(n, "instructions", "Exactly one of 'file' and 'inline' is required",
+			"write inline: with the text, or file:")
+		return
+	}
 	out := tree.MapAt(n)
 	for i, key := range n.Keys {
 		switch key.Val {

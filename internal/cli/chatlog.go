@@ -9,8 +9,8 @@ import (
 )
 
 // screenLog is the log handler of a command that may show a conversation on the whole terminal. While it does, a record
-// becomes a remark in plain words, because a line with time and keys is for files. Otherwise the record goes to the
-// handler below. It is safe for concurrent use.
+// becomes a remark in plain words, because a line with time and keys is for files. Otherwise, and if stderr is a file,
+// the record goes to the handler below. It is safe for concurrent use.
 type screenLog struct {
 	slog.Handler
 	a      *app
@@ -20,7 +20,7 @@ type screenLog struct {
 
 // Handle implements [slog.Handler].
 func (h *screenLog) Handle(ctx context.Context, r slog.Record) error {
-	if !h.a.onScreen.Load() {
+	if !h.a.remarks.Load() {
 		return h.Handler.Handle(ctx, r)
 	}
 	_, err := io.WriteString(h.a.logs, logRemark(r, h.attrs)+"\n")

@@ -27,13 +27,13 @@ func TestUX1_LogOnScreen(t *testing.T) {
 		"one line": {func() { log.Warn("two\nlines") }, "warning: two\\nlines\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a.onScreen.Store(true)
+			a.remarks.Store(true)
 			out.Reset()
 			c.log()
 			if got := out.String(); got != c.want {
 				t.Errorf("the remark is %q, not %q", got, c.want)
 			}
-			a.onScreen.Store(false)
+			a.remarks.Store(false)
 			out.Reset()
 			c.log()
 			if got := out.String(); !bytes.HasPrefix([]byte(got), []byte("time=")) {

@@ -113,7 +113,9 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 	}()
 	t.take()
 	a.onScreen.Store(true)
+	a.remarks.Store(errTTY) // a file gets whole records, as at other times
 	defer a.onScreen.Store(false)
+	defer a.remarks.Store(false)
 	ready := make(chan struct{})
 	go func() {
 		defer close(ready)

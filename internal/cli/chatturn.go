@@ -258,7 +258,7 @@ func (t *talk) ended(ctx context.Context, run tenon.Run) error {
 		return err
 	}
 	t.mu.Lock()
-	t.totals.tokens += report.Usage.Input + report.Usage.Output
+	t.totals.tokens += report.Tokens().Input + report.Tokens().Output
 	if report.Cost != nil {
 		t.totals.cost, t.totals.priced = t.totals.cost+*report.Cost, true
 	}

@@ -242,22 +242,3 @@ func TestUX4_Help(t *testing.T) {
 	}
 	c.leaves()
 }
-
-// TestUX4_StderrIsAFile checks that the chat takes the whole screen although stderr is a file.
-func TestUX4_StderrIsAFile(t *testing.T) {
-	c := openChat(t, 80, 24, screenSteps)
-	var errs strings.Builder
-	a := newApp(stdio{c.terminal, c.terminal, &errs})
-	a.lookupEnv = func(name string) (string, bool) {
-		return map[string]string{"TERM": "xterm-256color", "XDG_STATE_HOME": c.state}[name], name == "TERM" ||
-			name == "XDG_STATE_HOME"
-	}
-	if !a.fullScreen(false) {
-		t.Fatal("the terminal is not used as a whole")
-	}
-	go func() { c.status <- a.chatOnScreen(t.Context(), c.host, &asking{}) }()
-	c.awaits("Ask something.")
-	c.types("/cost\r")
-	c.awaits("tokens in this conversation")
-	c.leaves()
-}

@@ -210,7 +210,7 @@ func runError(r view.Report) error {
 // summary prints the last line at a terminal.
 func (a *app) summary(r view.Report) {
 	parts := []string{plural(r.Turns, "turn"), plural(len(r.ToolCalls), "tool call")}
-	if n := r.Usage.Input + r.Usage.Output; n > 0 {
+	if n := r.Tokens().Input + r.Tokens().Output; n > 0 {
 		parts = append(parts, plural(n, "token"))
 	}
 	if r.Cost != nil {

@@ -427,13 +427,17 @@ func (s *adhoc) authRemedy(text string) string {
 		"add it with 'tenon servers add NAME URL' and sign in with 'tenon servers login NAME'", 1)
 }
 
-// connectError adapts an error of the command line's server. A timeout names --connect-timeout instead of the
-// configuration key, and the error of a missing program names the command line. A connection error is printed without a
-// prefix, as other MCP tools print it.
+// connectError adapts an error of the command line's server. It names --connect-timeout and --transport instead of the
+// configuration's keys, and the command line if a program is missing. A connection error is printed without a prefix,
+// as other MCP tools print it.
 func (s *adhoc) connectError(err error) error {
 	if s.given() && tenon.ErrorCode(err) == tenon.CodeTimeout {
 		text := strings.Replace(err.Error(), "servers."+s.name+".timeout", "--connect-timeout", 1)
 		err = &tenon.Error{Code: tenon.CodeTimeout, Message: text, Err: err}
+	}
+	if s.given() && s.urlGiven && tenon.ErrorCode(err) == tenon.CodeProtocol {
+		text := strings.Replace(err.Error(), "servers."+s.name+".transport: auto", "--transport auto", 1)
+		err = &tenon.Error{Code: tenon.CodeProtocol, Message: text, Err: err}
 	}
 	if s.given() && s.urlGiven && tenon.ErrorCode(err) == tenon.CodeAuth {
 		err = &tenon.Error{Code: tenon.CodeAuth, Message: s.authRemedy(err.Error()), Err: err}

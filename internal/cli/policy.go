@@ -25,9 +25,9 @@ func newPolicy(a *app) *cobra.Command {
 }
 
 func newPolicyExplain(a *app) *cobra.Command {
-	var agent, client, principal string
+	var agent, endpoint, principal string
 	cmd := &cobra.Command{
-		Use:   "explain TOOL [--agent NAME] | --client NAME [--principal NAME]",
+		Use:   "explain TOOL [--agent NAME] | --endpoint NAME [--principal NAME]",
 		Short: "Show the rules for a tool, or what a client may call",
 		Long: "Shows each value of the rules for a tool, with the file, line and layer that sets it. In a layer\n" +
 			"the most specific block wins, value by value: tools.NAME.policy, then agents.NAME.policy,\n" +
@@ -35,23 +35,24 @@ func newPolicyExplain(a *app) *cobra.Command {
 			"approval. If layers differ, the strictest value wins. The rows 'verdict' show the decision of\n" +
 			"each layer about a call without arguments, and which verdict wins. TOOL is the name that a model\n" +
 			"sees, or SERVER.NAME.\n\n" +
-			"With --client it lists the tools, prompts and resources that a client of the gateway sees at an\n" +
-			"endpoint, and the verdict about a call. A rule that depends on the arguments asks there, because\n" +
-			"they are not known.",
+			"With --endpoint it lists the tools, prompts and resources that a client of the gateway sees there,\n" +
+			"and the verdict about a call. A rule that depends on the arguments asks there, because they are\n" +
+			"not known.",
 		Example: "  tenon policy explain get_weather\n  tenon policy explain bank.transfer --agent clerk -o json\n" +
-			"  tenon policy explain --client coding --principal anna\n  tenon policy explain --client all",
+			"  tenon policy explain --endpoint coding --principal anna\n  tenon policy explain --endpoint all",
 		Args: func(cmd *cobra.Command, list []string) error {
-			if client != "" {
-				return args(0, 0, "with --client")(cmd, list)
+			if endpoint != "" {
+				return args(0, 0, "with --endpoint")(cmd, list)
 			}
 			return args(1, 1, "the tool")(cmd, list)
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if client != "" {
-				return a.explainClient(cmd.Context(), client, principal)
+			if endpoint != "" {
+				return a.explainClient(cmd.Context(), endpoint, principal)
 			}
 			if principal != "" {
-				return tenon.Errorf(tenon.CodeInvalid, "--principal needs --client: it names whose client is explained")
+				return tenon.Errorf(tenon.CodeInvalid, "--principal needs --endpoint: it names whose client is "+
+					"explained")
 			}
 			h, err := a.open(cmd.Context(), opening{connect: true, looks: true})
 			if err != nil {
@@ -83,8 +84,9 @@ func newPolicyExplain(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", "`NAME` of the agent that uses the tool (default: default, or the "+
 		"only one)")
-	cmd.Flags().StringVar(&client, "client", "", "show what a client sees and may call at the endpoint `NAME` of "+
+	cmd.Flags().StringVar(&endpoint, "endpoint", "", "show what a client sees and may call at the entry `NAME` of "+
 		"gateway.endpoints, or at the one with all tools: all")
+	cmd.Flags().StringVar(&endpoint, "client", "", "the `NAME` of --endpoint in earlier releases")
 	cmd.Flags().StringVar(&principal, "principal", "", "`NAME` of the client's principal (default: the local user)")
 	return cmd
 }

@@ -70,6 +70,7 @@ type app struct {
 	badKey      sync.Once                       // for the warning that a stored key cannot be read, which is given once
 	justWritten bool                            // this command has itself written the configuration that it asks about
 	onScreen    atomic.Bool                     // the full-screen program of chat is reading the terminal
+	remarks     atomic.Bool                     // it shows log records as remarks
 	lent        atomic.Int32                    // chat on the screen: the terminal is temporarily used for plain lines
 	declined    []string                        // servers whose changed tools a person has not accepted
 	disk        slowDisk                        // chat: looks at files that may not answer

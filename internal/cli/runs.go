@@ -279,6 +279,12 @@ func (a *app) resume(ctx context.Context, h desk, run tenon.Run, yes bool) error
 	if err := h.Runs().Resume(ctx, run.ID); err != nil {
 		return err
 	}
+	if run.State == tenon.RunFailed && run.Session != "" {
+		if s, err := h.Sessions().Get(ctx, run.Session); err == nil && s.Head != "" && s.Head != run.ID {
+			a.note("session %s has continued since run %s failed, so this answer will not be in it; to continue from "+
+				"the answer: %s", s.ID, run.ID, a.again("sessions", "fork", s.ID, "--at", run.ID))
+		}
+	}
 	return a.drive(ctx, h, run, run.Seq, yes)
 }
 

@@ -90,8 +90,8 @@ func (a *app) showRun(run tenon.Run, r view.Report, steps []view.Step, dead, bar
 	if run.Imported != nil {
 		line("imported", a.when(run.Imported.At))
 	}
-	if r.Usage.Input+r.Usage.Output > 0 {
-		line("tokens", fmt.Sprintf("%d in, %d out", r.Usage.Input, r.Usage.Output))
+	if u := r.Tokens(); u.Input+u.Output > 0 {
+		line("tokens", fmt.Sprintf("%d in, %d out", u.Input, u.Output))
 		cost := "unknown: no price of this model is known"
 		if r.Cost != nil {
 			cost = r.Cost.String()

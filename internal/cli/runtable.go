@@ -56,8 +56,8 @@ func (t *toolTable) send(ctx context.Context, a *app) (only *host.OnlyTable, err
 		return nil, err
 	}
 	var out bytes.Buffer
-	if _, err := table.Pick(ctx, "-", r, func(table.Cells) (bool, error) { return true, nil }, maxSentTools,
-		table.WriteOptions{Stdout: &out}); err != nil {
+	all := table.Selection{Keep: func(table.Cells) (bool, error) { return true, nil }, Most: maxSentTools}
+	if _, err := table.Pick(ctx, "-", r, all, table.WriteOptions{Stdout: &out}); err != nil {
 		return nil, err
 	}
 	if out.Len() > maxSent {

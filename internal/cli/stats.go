@@ -35,7 +35,8 @@ func newStatsBy(a *app, by, short, what string) *cobra.Command {
 			"cached results, errors, denied calls, unknown outcomes, the 50th and 95th percentile of the duration,\n" +
 			"tokens, and the cost if the price is known. -o json adds the bytes of results and the 99th percentile.\n" +
 			"For models, cache read and cache write count input tokens of a provider's cache, and saved is what\n" +
-			"it saved at today's prices.",
+			"it saved at today's prices. Tokens are unknown if the provider reports none; unmetered_calls in\n" +
+			"-o json counts such model calls.",
 		Example: "  tenon stats " + by + "\n  tenon stats " + by + " --since 7d -o json",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -67,9 +68,13 @@ func newStatsBy(a *app, by, short, what string) *cobra.Command {
 				if s.Cost != 0 {
 					cost = s.Cost.String()
 				}
+				tokens := strconv.Itoa(s.Input + s.Output)
+				if s.Unmetered > 0 && s.Input+s.Output == 0 {
+					tokens = "unknown"
+				}
 				row := []string{name, strconv.Itoa(s.Calls), strconv.Itoa(s.Cached), strconv.Itoa(s.Errors),
 					strconv.Itoa(s.Denied), strconv.Itoa(s.Unknown),
-					took(s.P50), took(s.P95), strconv.Itoa(s.Input + s.Output), cost}
+					took(s.P50), took(s.P95), tokens, cost}
 				if by == host.StatsModels {
 					saved := ""
 					if s.Saved != 0 {

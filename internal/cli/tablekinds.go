@@ -11,6 +11,7 @@ import (
 	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/config"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/servers"
 	"github.com/tenonhq/tenon/table"
 )
 
@@ -71,7 +72,8 @@ func kindRow(ctx context.Context, h *host.Host, t *tenon.Tool) (row table.Row, w
 	return maker(ctx, h, t, entry)
 }
 
-// private returns why a request must not be written to a table, or "" if it may.
+// private returns why a request must not be written to a table, or "" if it may. Literals are judged as in the
+// configuration.
 func private(r catalog.Request) string {
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		switch strings.ToLower(name) {
@@ -80,6 +82,15 @@ func private(r catalog.Request) string {
 				return "its header " + name + " may hold a password, which a table must not: use an entry of secrets"
 			}
 		}
+		if len(servers.SecretPlaces(r.Headers[name], name)) > 0 {
+			return "its header " + name + " contains a credential, which a table must not: use an entry of secrets"
+		}
+	}
+	if len(servers.SecretPlaces(r.URL)) > 0 {
+		return "its URL contains a credential, which a table must not: use a header with an entry of secrets"
+	}
+	if len(servers.SecretPlaces(r.Body)) > 0 {
+		return "its body contains a credential, which a table must not: use a header with an entry of secrets"
 	}
 	return ""
 }

@@ -29,7 +29,8 @@ func newTablesPick(a *app) *cobra.Command {
 			"kind (workflow, mcp, http, prompt, agent), remote_name, credential, schema, inputs and outputs of the\n" +
 			"row's tool; server with uri, name, host, command and args; tool with the same keys as in a rule;\n" +
 			"index, row_id, and row with the plain columns of the row. --server is a glob on the URI, the host or\n" +
-			"the name of the server. Repeated values of one flag are alternatives.\n\n" +
+			"the name of the server. Repeated values of one flag are alternatives. An index that the table does\n" +
+			"not have is an error; a range may end after the last row.\n\n" +
 			tablesHelp,
 		Example: "  tenon tables pick t.arrow --where 'name.startsWith(\"get_\")' --out u.arrow\n" +
 			"  tenon tables pick t.arrow --index 0,3-5 --out u.arrow\n" +
@@ -70,9 +71,17 @@ type tablePick struct {
 	ranges    [][2]int64
 	condition *policy.Expression
 	uses      map[string]bool // variables of the condition
+	cells     map[string]bool // keys of row that the condition uses; nil: all
+	columns   []pickColumn
 	tools     table.Column
 	hasTools  bool
 	notes     rowNotes
+}
+
+// pickColumn is a column that the condition uses, with its key in row.
+type pickColumn struct {
+	key string
+	col table.Column
 }
 
 // pickVariables are the variables of --where. Those of the tool are missing in rows without one.
@@ -97,8 +106,14 @@ func (p *tablePick) run(ctx context.Context, path string) error {
 		} else if p.column != "" || p.needsTools() {
 			return err
 		}
+		for key, col := range r.Keys(true) {
+			if p.cells == nil || p.cells[key] {
+				p.columns = append(p.columns, pickColumn{key, col})
+			}
+		}
 		p.notes = rowNotes{app: p.app, table: r.Name()}
-		n, err := table.Pick(ctx, p.to.out, r, p.keep, p.limit, o)
+		n, err := table.Pick(ctx, p.to.out, r, table.Selection{Keep: p.keep, Most: p.limit,
+			Read: func(rows int64) error { return p.inside(r.Name(), rows) }}, o)
 		if err != nil {
 			return err
 		}
@@ -139,9 +154,55 @@ func (p *tablePick) compile() error {
 	if p.condition, err = x.Condition(p.where); err != nil {
 		return tenon.Errorf(tenon.CodeInvalid, "--where: %w", err)
 	}
-	p.uses = map[string]bool{}
+	p.uses, p.cells = map[string]bool{}, map[string]bool{}
+	whole := false
 	for _, use := range p.condition.Uses() {
 		p.uses[use[0]] = true
+		switch {
+		case use[0] != "row":
+		case len(use) == 1:
+			whole = true // as in row[KEY] with a computed key
+		default:
+			p.cells[use[1]] = true
+		}
+	}
+	if whole {
+		p.cells = nil
+	}
+	return nil
+}
+
+// cellsOf returns the cells of a row that the condition uses. Most conditions use a few of many columns.
+func (p *tablePick) cellsOf(row table.Cells) (map[string]any, error) {
+	m := make(map[string]any, len(p.columns)+1)
+	m[table.RowID] = row.ID
+	for _, c := range p.columns {
+		v, ok := row.Plain(c.col)
+		if !ok {
+			raw, err := row.Value(c.col, true)
+			if err == nil {
+				v, err = policy.DecodeValue(raw)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		m[c.key] = v
+	}
+	return m, nil
+}
+
+// inside refuses an index that the table does not have. A range may end after the last row.
+func (p *tablePick) inside(name string, rows int64) error {
+	for i, r := range p.ranges {
+		if r[0] < rows {
+			continue
+		}
+		if rows == 0 {
+			return tenon.Errorf(tenon.CodeInvalid, "--index %s: %s has no rows", p.index[i], name)
+		}
+		return tenon.Errorf(tenon.CodeInvalid, "--index %s is outside of the table: %s has %s, with the indexes 0 to "+
+			"%d; tenon tables show prints them", p.index[i], name, plural(int(rows), "row"), rows-1)
 	}
 	return nil
 }
@@ -176,13 +237,11 @@ func (p *tablePick) keep(row table.Cells) (bool, error) {
 		return true, nil
 	}
 	if p.uses["row"] {
-		raw, err := row.JSON(true)
-		if err == nil {
-			vars["row"], err = policy.DecodeValue(raw)
-		}
+		cells, err := p.cellsOf(row)
 		if err != nil {
 			return false, err
 		}
+		vars["row"] = cells
 	}
 	vars["index"], vars["row_id"] = row.Index, row.ID
 	keep, err := p.condition.Holds(vars)

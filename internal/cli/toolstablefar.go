@@ -127,7 +127,7 @@ func (c *callTable) sendRow(ctx context.Context, a *app, name string) (t *table.
 	var out bytes.Buffer
 	var names, unread []string
 	row, found := int64(-1), 0
-	_, err = table.Pick(ctx, "-", r, func(cells table.Cells) (bool, error) {
+	keep := func(cells table.Cells) (bool, error) {
 		row++
 		if index >= 0 && row != index {
 			return false, nil
@@ -146,7 +146,8 @@ func (c *callTable) sendRow(ctx context.Context, a *app, name string) (t *table.
 		}
 		t, found = at, found+1
 		return found == 1, nil
-	}, 0, table.WriteOptions{Stdout: &out})
+	}
+	_, err = table.Pick(ctx, "-", r, table.Selection{Keep: keep}, table.WriteOptions{Stdout: &out})
 	switch {
 	case err != nil:
 		return nil, nil, err

@@ -115,7 +115,7 @@ type workflowJSON struct {
 	Folder    string         `json:"folder,omitempty"`
 	Error     *tenon.Error   `json:"error,omitempty"`
 	ToolCalls []view.Call    `json:"tool_calls"`
-	Usage     tenon.Usage    `json:"usage"`
+	Usage     *tenon.Usage   `json:"usage"` // null if no model reported its tokens
 	Cost      *tenon.USD     `json:"cost"`
 }
 

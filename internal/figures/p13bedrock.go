@@ -123,6 +123,9 @@ func measureCacheMarks(s *session) error {
 		case "anthropic":
 			c.Provider, c.Model, c.Region = "anthropic", "claude-sonnet-4-5", ""
 			return anthropic.New(c, model.Env{})
+		case "vertex":
+			c.Provider, c.Model = "vertex", "claude-sonnet-4-5"
+			return anthropic.New(c, model.Env{})
 		case "bedrock":
 			c.Provider, c.Model = "bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 			return bedrock.New(c, model.Env{})
@@ -133,7 +136,7 @@ func measureCacheMarks(s *session) error {
 	var worst []float64
 	for range s.rounds {
 		most := 0.0
-		for _, name := range []string{"anthropic", "chat", "bedrock"} {
+		for _, name := range []string{"anthropic", "chat", "vertex", "bedrock"} {
 			var took [2]time.Duration
 			// Each of the two is first as often as it is second: the second pays for the garbage of the first.
 			for n := 0; took[0]+took[1] < parseTime || n%2 != 0; n++ {

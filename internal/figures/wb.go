@@ -28,6 +28,7 @@ var workbenchFigures = []struct{ id, name, unit string }{
 	{"WB.scroll.chat", "scrolling the conversation: the same", "ms"},
 	{"WB.paint", "first contentful paint against MCP Inspector's", "ratio"},
 	{"WB.paint.own", "first contentful paint", "ms"},
+	{"WB.ready", "the same page, from its request to the field for a question", "ms"},
 	{"WB.paint.inspector", "the same of MCP Inspector " + inspectorVersion, "ms"},
 }
 

@@ -28,6 +28,7 @@ func TestAll(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		consts := constants(file)
 		ast.Inspect(file, func(node ast.Node) bool {
 			call, ok := node.(*ast.CallExpr)
 			if !ok {
@@ -41,7 +42,7 @@ func TestAll(t *testing.T) {
 				return true
 			}
 			n++
-			text, ok := literal(call.Args[0])
+			text, ok := literal(call.Args[0], consts)
 			if !ok {
 				t.Errorf("%s: the expression is no literal", path)
 			} else if _, err := regexp.Compile(text); err != nil {
@@ -56,15 +57,38 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// literal returns the value of string literals that are joined by +.
-func literal(e ast.Expr) (string, bool) {
+// constants returns the values of the string constants of a file.
+func constants(file *ast.File) map[string]string {
+	values := map[string]string{}
+	for _, d := range file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, s := range g.Specs {
+			v := s.(*ast.ValueSpec)
+			for i, value := range v.Values {
+				if text, ok := literal(value, values); ok {
+					values[v.Names[i].Name] = text
+				}
+			}
+		}
+	}
+	return values
+}
+
+// literal returns the value of string literals and constants that are joined by +.
+func literal(e ast.Expr, consts map[string]string) (string, bool) {
 	switch e := e.(type) {
+	case *ast.Ident:
+		s, ok := consts[e.Name]
+		return s, ok
 	case *ast.BasicLit:
 		s, err := strconv.Unquote(e.Value)
 		return s, err == nil
 	case *ast.BinaryExpr:
-		a, ok := literal(e.X)
-		b, ok2 := literal(e.Y)
+		a, ok := literal(e.X, consts)
+		b, ok2 := literal(e.Y, consts)
 		return a + b, ok && ok2 && e.Op == token.ADD
 	}
 	return "", false

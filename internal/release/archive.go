@@ -96,10 +96,7 @@ func (p packaging) distributions(ctx context.Context, nfpm string, pl platform, 
 		cmd := exec.CommandContext(ctx, nfpm, "package", "--config", "packaging/nfpm.yaml", "--packager", format,
 			"--target", to+string(filepath.Separator))
 		cmd.Dir = root
-		version := p.version
-		if format == "apk" {
-			version = apkVersion(version)
-		}
+		version := distributionVersion(format, p.version)
 		cmd.Env = append(os.Environ(), "TENON_ARCH="+pl.arch, "TENON_VERSION="+version, "TENON_BINARY="+binary,
 			"TENON_FILES="+files, "SOURCE_DATE_EPOCH="+strconv.FormatInt(p.made.Unix(), 10))
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -112,16 +109,24 @@ func (p packaging) distributions(ctx context.Context, nfpm string, pl platform, 
 // preRelease matches the pre-release of a version, such as rc.1.
 var preRelease = regexp.MustCompile(`-([a-z]+)\.?(\d+)$`)
 
-// apkVersion returns a version whose pre-release Alpine knows, without the dot that it refuses (apk-package(5)): alpha,
-// beta, pre or rc and a number. Others, such as dev.1, become pre1.
-func apkVersion(version string) string {
-	return preRelease.ReplaceAllStringFunc(version, func(text string) string {
-		m := preRelease.FindStringSubmatch(text)
-		if !slices.Contains([]string{"alpha", "beta", "pre", "rc"}, m[1]) {
-			m[1] = "pre"
-		}
-		return "-" + m[1] + m[2]
-	})
+// distributionVersion returns a version as a format writes it, such that 1.2.3-rc.1 is older than 1.2.3 there:
+// 1.2.3~rc.1 for deb and rpm, 1.2.3rc.1 for Arch (vercmp(8)), and 1.2.3_rc1 for Alpine (apk-package(5)), which knows
+// alpha, beta, pre and rc only. There, others such as dev.1 become pre1.
+func distributionVersion(format, version string) string {
+	switch format {
+	case "apk":
+		return preRelease.ReplaceAllStringFunc(version, func(text string) string {
+			m := preRelease.FindStringSubmatch(text)
+			if !slices.Contains([]string{"alpha", "beta", "pre", "rc"}, m[1]) {
+				m[1] = "pre"
+			}
+			return "_" + m[1] + m[2]
+		})
+	case "archlinux":
+		release, pre, _ := strings.Cut(version, "-")
+		return release + strings.ReplaceAll(pre, "-", "_") // a hyphen begins the number of the packaging
+	}
+	return strings.Replace(version, "-", "~", 1)
 }
 
 // checksums writes checksums.txt of all archives and packages in the release's folder and of the install script, which

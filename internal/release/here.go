@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,6 +38,9 @@ func (b build) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !slices.Contains(b.platforms, here()) {
+		return fmt.Errorf("the platforms have to contain %s, whose binary prints the manual pages", here())
+	}
 	clone := b.to + "-clone"
 	if _, err := output(ctx, b.root, "git", "clone", "-q", "--shared", ".", clone); err != nil {
 		return err
@@ -43,60 +49,97 @@ func (b build) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := packaging{version: version, dist: filepath.Join(b.to, "bin"), to: b.to, made: made, root: clone}
-	linux := false
+	p := packaging{version: version, dist: filepath.Join(b.to, "bin"), to: b.to, made: made, root: clone,
+		texts: &deflated{}}
+	var builds []func() error
 	for _, pl := range b.platforms {
-		if err := buildBinary(ctx, clone, pl, filepath.Join(p.dist, pl.String(), pl.binary())); err != nil {
-			return err
-		}
-		if pl.os == "darwin" && b.sign != "" { // before it is packed
-			if _, err := output(ctx, "", b.sign, filepath.Join(p.dist, pl.String(), pl.binary())); err != nil {
-				return err
-			}
-		}
-		linux = linux || pl.os == "linux"
+		builds = append(builds, func() error { return b.binary(ctx, p, pl) })
 	}
-	writers := map[string]func(packaging) error{"npm": writeNPM, "pypi": writeWheels, "mcp": writeMCP,
-		"sbom": writeSBOM}
-	if linux {
-		writers["image"] = writeImage
-	}
-	for folder, write := range writers {
-		in := p
-		in.to = filepath.Join(b.to, folder)
-		if err := write(in); err != nil {
-			return err
-		}
+	if err := twoAtOnce(builds); err != nil {
+		return err
 	}
 	// The program of this machine prints its pages. The notices of the workbench's packages are in node_modules, which
 	// a clone does not have.
 	files := filepath.Join(b.to, "files")
 	runs := filepath.Join(p.dist, here().String(), here().binary())
-	if _, err := os.Stat(runs); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the platforms have to contain %s, whose binary prints the manual pages", here())
-	}
 	if err := writeFilesOf(ctx, runs, b.root, files); err != nil {
 		return err
 	}
-	for _, pl := range b.platforms {
-		if err := p.archive(pl, clone, files); err != nil {
-			return err
-		}
-		if pl.os == "linux" && b.nfpm != "" {
-			if err := p.distributions(ctx, b.nfpm, pl, clone, files, formats...); err != nil {
-				return err
-			}
-		}
-	}
-	if b.hugo != "" {
-		if err := p.site(ctx, b.hugo, clone); err != nil {
-			return err
-		}
+	if err := twoAtOnce(b.packages(ctx, p, files)); err != nil {
+		return err
 	}
 	if err := p.checksums(clone); err != nil || len(b.platforms) < len(platforms) {
 		return err
 	}
 	return p.manifests(b.sign != "")
+}
+
+// binary builds the binary of a platform, has it signed, and compresses it for all packages.
+func (b build) binary(ctx context.Context, p packaging, pl platform) error {
+	begin, file := time.Now(), filepath.Join(p.dist, pl.String(), pl.binary())
+	if err := buildBinary(ctx, p.root, pl, file); err != nil {
+		return err
+	}
+	if pl.os == "darwin" && b.sign != "" {
+		if _, err := output(ctx, "", b.sign, file); err != nil {
+			return err
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	_, err = p.texts.of(text)
+	fmt.Fprintf(os.Stderr, "release: %s was built in %d s\n", pl, int(time.Since(begin).Seconds()))
+	return err
+}
+
+// packages returns what makes the packages of all binaries, each independent of the others.
+func (b build) packages(ctx context.Context, p packaging, files string) []func() error {
+	in := func(folder string, write func(packaging) error) func() error {
+		p := p
+		p.to = filepath.Join(b.to, folder)
+		return func() error { return write(p) }
+	}
+	todo := []func() error{in("npm", writeNPM), in("pypi", writeWheels), in("mcp", writeMCP), in("sbom", writeSBOM)}
+	linux := false
+	for _, pl := range b.platforms {
+		todo = append(todo, func() error { return p.archive(pl, p.root, files) })
+		if pl.os == "linux" && b.nfpm != "" {
+			todo = append(todo, func() error { return p.distributions(ctx, b.nfpm, pl, p.root, files, formats...) })
+		}
+		linux = linux || pl.os == "linux"
+	}
+	if linux {
+		todo = append(todo, in("image", writeImage))
+	}
+	if b.hugo != "" {
+		todo = append(todo, func() error { return p.site(ctx, b.hugo, p.root) })
+	}
+	return todo
+}
+
+// twoAtOnce calls functions, two at a time: a build ends with the linker, and packages are compressed, on one processor
+// each. None begins after an error. It returns all errors.
+func twoAtOnce(todo []func() error) error {
+	var wait sync.WaitGroup
+	var failed atomic.Bool
+	errs, free := make([]error, len(todo)), make(chan struct{}, 2)
+	for i, f := range todo {
+		free <- struct{}{}
+		if failed.Load() {
+			break
+		}
+		wait.Go(func() {
+			errs[i] = f()
+			if errs[i] != nil {
+				failed.Store(true)
+			}
+			<-free
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
 }
 
 // commitTime returns the time of the last commit of a checkout.

@@ -2,13 +2,12 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -123,10 +122,14 @@ func (p packaging) imageTexts(version string) map[string]string {
 // imageOf writes the image of a platform.
 func (p packaging) imageOf(pl platform, version string, binary, certificates []byte) (descriptor, error) {
 	none := descriptor{}
-	plain, packed, err := p.layer(binary, certificates)
+	plain := sha256.New()
+	packed, err := p.texts.gzipped(func(w io.Writer) error {
+		return p.layer(io.MultiWriter(w, plain), binary, certificates)
+	})
 	if err != nil {
 		return none, err
 	}
+	sum := "sha256:" + hex.EncodeToString(plain.Sum(nil))
 	layer, err := p.blob(typeLayer, packed)
 	if err != nil {
 		return none, err
@@ -145,7 +148,7 @@ func (p packaging) imageOf(pl platform, version string, binary, certificates []b
 			"StopSignal": "SIGTERM",
 			"Labels":     p.imageTexts(version),
 		},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{digestOf(plain)}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{sum}},
 		"history": []any{map[string]any{"created": p.made.Format(time.RFC3339),
 			"created_by": "internal/release image"}},
 	})
@@ -158,13 +161,12 @@ func (p packaging) imageOf(pl platform, version string, binary, certificates []b
 	return d, err
 }
 
-// layer returns the root file system as tar, and the same compressed.
-func (p packaging) layer(binary, certificates []byte) (plain, packed []byte, err error) {
+// layer writes the root file system as tar.
+func (p packaging) layer(to io.Writer, binary, certificates []byte) error {
 	users := fmt.Sprintf("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/var/lib/tenon:/sbin/nologin\n",
 		imageUser, imageUser)
 	groups := fmt.Sprintf("root:x:0:\nnonroot:x:%d:\n", imageUser)
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
+	w := tar.NewWriter(to)
 	for _, e := range []struct {
 		name string
 		mode int64
@@ -184,27 +186,13 @@ func (p packaging) layer(binary, certificates []byte) (plain, packed []byte, err
 			h.Typeflag = tar.TypeDir
 		}
 		if err := w.WriteHeader(h); err != nil {
-			return nil, nil, err
+			return err
 		}
 		if _, err := w.Write(e.text); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
-	if err := w.Close(); err != nil {
-		return nil, nil, err
-	}
-	var z bytes.Buffer
-	gz, err := gzip.NewWriterLevel(&z, gzip.BestCompression)
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, err := gz.Write(b.Bytes()); err != nil {
-		return nil, nil, err
-	}
-	if err := gz.Close(); err != nil {
-		return nil, nil, err
-	}
-	return b.Bytes(), z.Bytes(), nil
+	return w.Close()
 }
 
 // blobOf writes a value as JSON into the layout.

@@ -183,6 +183,23 @@ func TestReleaseWheel(t *testing.T) {
 	wantWorks(t, filepath.Join(env, "bin", wheelName))
 }
 
+// TestReleaseUV has uv run the wheel of this platform, as uvx does, and install it as a tool, with the flags of
+// docs/guide/operating.md.
+func TestReleaseUV(t *testing.T) {
+	dir, uv, home := released(t), os.Getenv("TENON_UV"), t.TempDir()
+	if uv == "" {
+		t.Fatal("needs TENON_UV, the program uv, to install the release")
+	}
+	flags := []string{"--prerelease", "allow", "--no-index", "--find-links", filepath.Join(dir, "pypi")}
+	run := append(append([]string{"tool", "run"}, flags...), "--from", wheelName, "tenon", "demo")
+	if got := command(t, home, uv, run...); !strings.Contains(got, "15°C") {
+		t.Errorf("uvx: %s", got)
+	}
+	command(t, home, uv, append(append([]string{"tool", "install"}, flags...), wheelName)...)
+	wantWorks(t, filepath.Join(home, ".local", "bin", "tenon"))
+	wantWorks(t, filepath.Join(home, ".local", "bin", wheelName))
+}
+
 // TestReleaseNPM installs this platform's npm packages from the folder of the release into an empty folder.
 func TestReleaseNPM(t *testing.T) {
 	dir := released(t)

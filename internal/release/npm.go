@@ -1,9 +1,6 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,6 +17,7 @@ type packaging struct {
 	to      string // folder of the packages
 	made    time.Time
 	root    string // the checkout; if empty, the current folder
+	texts   *deflated
 }
 
 // The texts that all packages contain.
@@ -137,32 +135,4 @@ func (p packaging) npmPackage(file string, about map[string]any, entries ...entr
 		return err
 	}
 	return writeFile(filepath.Join(p.to, file), packed)
-}
-
-// tarball packs entries, sorted by name, without owner.
-func (p packaging) tarball(prefix string, entries []entry) ([]byte, error) {
-	entries = sorted(entries)
-	var packed bytes.Buffer
-	gz, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	w := tar.NewWriter(gz)
-	for _, e := range entries {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: prefix + e.name, Size: int64(len(e.text)), Mode: e.mode,
-			ModTime: p.made, Format: tar.FormatUSTAR}
-		if err := w.WriteHeader(h); err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(e.text); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	if err := gz.Close(); err != nil {
-		return nil, err
-	}
-	return packed.Bytes(), nil
 }

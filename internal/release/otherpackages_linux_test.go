@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ step install "$INSTALL"
 echo '# of the operator' >>root/etc/tenon/tenon.yaml
 step upgrade "$UPGRADE"
 tail -n 1 root/etc/tenon/tenon.yaml
+step query "$QUERY >/told"
 step remove "$REMOVE"
 ls root/etc/tenon
 test ! -e root/usr/bin/tenon
@@ -39,19 +41,22 @@ func TestReleasePackageManagers(t *testing.T) {
 		t.Skip("needs TENON_NFPM, the program that makes packages, and root; make installs has both")
 	}
 	const first = "install:\ndaemon-reload\ntry-restart tenon.service\n"
-	const last = "# of the operator\nremove:\ndisable --now tenon.socket tenon.service\ndaemon-reload\n"
-	for _, tt := range []struct{ format, program, install, upgrade, remove, want string }{
-		{"rpm", "rpm", "rpm --install --nodeps /opt/tenon-1.2.2*.rpm", "rpm --upgrade --nodeps /opt/tenon-1.2.3*.rpm",
-			"rpm --erase tenon", first + "upgrade:\ndaemon-reload\ntry-restart tenon.service\ndaemon-reload\n" + last +
-				"tenon.yaml.rpmsave\n"},
-		{"archlinux", "pacman", "pacman --upgrade --noconfirm /opt/tenon-1.2.2*.zst",
-			"pacman --upgrade --noconfirm /opt/tenon-1.2.3*.zst", "pacman --remove --noconfirm tenon",
-			first + "upgrade:\ndaemon-reload\ntry-restart tenon.service\n" + last + "tenon.yaml.pacsave\n"},
+	const last = "remove:\ndisable --now tenon.socket tenon.service\ndaemon-reload\n"
+	for _, tt := range []struct{ format, program, install, upgrade, query, remove, want string }{
+		{"rpm", "rpm", "rpm --install --nodeps /opt/tenon-1.2.3~rc.9*.rpm",
+			"rpm --upgrade --nodeps /opt/tenon-1.2.3~rc.10*.rpm", "rpm --query tenon", "rpm --erase tenon",
+			first + "upgrade:\ndaemon-reload\ntry-restart tenon.service\ndaemon-reload\n# of the operator\nquery:\n" +
+				"tenon-1.2.3~rc.10-1." + distributionArch[runtime.GOARCH] + "\n" + last + "tenon.yaml.rpmsave\n"},
+		{"archlinux", "pacman", "pacman --upgrade --noconfirm /opt/tenon-1.2.3rc.9*.zst",
+			"pacman --upgrade --noconfirm /opt/tenon-1.2.3rc.10*.zst", "pacman --query tenon",
+			"pacman --remove --noconfirm tenon", first + "upgrade:\ndaemon-reload\ntry-restart tenon.service\n" +
+				"# of the operator\nquery:\ntenon 1.2.3rc.10-1\n" + last + "tenon.yaml.pacsave\n"},
 	} {
 		t.Run(tt.format, func(t *testing.T) {
 			needs(t, tt.program)
 			dir := standIns(t, nfpm, tt.format)
-			got := command(t, dir, "env", "INSTALL="+tt.install, "UPGRADE="+tt.upgrade, "REMOVE="+tt.remove,
+			got := command(t, dir, "env", "INSTALL="+tt.install, "UPGRADE="+tt.upgrade, "QUERY="+tt.query,
+				"REMOVE="+tt.remove,
 				"unshare", "--mount", "sh", "-euc", tried)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -102,7 +107,7 @@ func standIns(t *testing.T, nfpm, format string) string {
 	if err := writeFile(filepath.Join(root, "LICENSE"), licence); err != nil {
 		t.Fatal(err)
 	}
-	for _, version := range []string{"1.2.2", "1.2.3"} {
+	for _, version := range []string{"1.2.3-rc.9", "1.2.3-rc.10"} {
 		p := packaging{version: version, dist: dist, to: filepath.Join(dir, "packages"), made: time.Unix(1e9, 0)}
 		if err := p.distributions(t.Context(), nfpm, here(), root, filepath.Join(dir, "files"), format); err != nil {
 			t.Fatal(err)

@@ -97,25 +97,27 @@ func TestReproducible(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	tests := []struct{ version, npm, python, apk string }{
-		{"v1.2.3", "1.2.3", "1.2.3", "1.2.3"},
-		{"1.2.3-rc.1", "1.2.3-rc.1", "1.2.3rc1", "1.2.3-rc1"},
-		{"0.1.0-dev.7", "0.1.0-dev.7", "0.1.0.dev7", "0.1.0-pre7"},
-		{"0.1.0-next.1", "0.1.0-next.1", "", "0.1.0-pre1"},
-		{"1.2", "", "", ""},
-		{"1.2.3 ; rm", "", "", ""},
+	tests := []struct{ version, npm, python, apk, arch, deb string }{
+		{"v1.2.3", "1.2.3", "1.2.3", "1.2.3", "1.2.3", "1.2.3"},
+		{"1.2.3-rc.1", "1.2.3-rc.1", "1.2.3rc1", "1.2.3_rc1", "1.2.3rc.1", "1.2.3~rc.1"},
+		{"0.1.0-dev.7", "0.1.0-dev.7", "0.1.0.dev7", "0.1.0_pre7", "0.1.0dev.7", "0.1.0~dev.7"},
+		{"0.1.0-next.1", "0.1.0-next.1", "", "0.1.0_pre1", "0.1.0next.1", "0.1.0~next.1"},
+		{version: "1.2"},
+		{version: "1.2.3 ; rm"},
 	}
 	for _, tt := range tests {
-		npm, _ := plainVersion(tt.version)
+		npm, err := plainVersion(tt.version)
 		python, _ := pythonVersion(tt.version)
 		if (npm != tt.npm && tt.npm != "") || python != tt.python {
 			t.Errorf("%s: %q, %q; want %q, %q", tt.version, npm, python, tt.npm, tt.python)
 		}
-		if got := apkVersion(npm); tt.apk != "" && got != tt.apk {
-			t.Errorf("%s: %q for apk, want %q", tt.version, got, tt.apk)
-		}
-		if _, err := plainVersion(tt.version); (err != nil) != (tt.npm == "") {
+		if (err != nil) != (tt.npm == "") {
 			t.Errorf("%s: error %v", tt.version, err)
+		}
+		for format, want := range map[string]string{"apk": tt.apk, "archlinux": tt.arch, "deb": tt.deb, "rpm": tt.deb} {
+			if got := distributionVersion(format, npm); want != "" && got != want {
+				t.Errorf("%s: %q for %s, want %q", tt.version, got, format, want)
+			}
 		}
 	}
 }

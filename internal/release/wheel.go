@@ -1,8 +1,6 @@
 package main
 
 import (
-	"archive/zip"
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -115,26 +113,4 @@ func (p packaging) wheel(record string, entries []entry) ([]byte, error) {
 	list.WriteString(record + ",,\n")
 	entries = append(entries, entry{record, []byte(list.String()), 0o644})
 	return p.zipped(entries)
-}
-
-// zipped packs entries in their order, with the modes of Unix.
-func (p packaging) zipped(entries []entry) ([]byte, error) {
-	var packed bytes.Buffer
-	w := zip.NewWriter(&packed)
-	for _, e := range entries {
-		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: p.made}
-		h.ExternalAttrs = uint32(0o100000|e.mode) << 16 // a regular file of Unix
-		h.CreatorVersion = 3 << 8
-		f, err := w.CreateHeader(h)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := f.Write(e.text); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return packed.Bytes(), nil
 }

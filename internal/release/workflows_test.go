@@ -3,10 +3,14 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -84,5 +88,81 @@ func TestREL_siteWorkflow(t *testing.T) {
 				t.Errorf("the page: %v", err)
 			}
 		})
+	}
+}
+
+// TestREL_dependabot checks that each file with versions of dependencies is in a folder that is asked for updates.
+func TestREL_dependabot(t *testing.T) {
+	text, err := os.ReadFile("../../.github/dependabot.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked struct {
+		Updates []struct {
+			Ecosystem   string `yaml:"package-ecosystem"`
+			Directory   string
+			Directories []string
+		}
+	}
+	if err := yaml.Unmarshal(text, &asked); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, u := range asked.Updates {
+		got[u.Ecosystem] = append(u.Directories, strings.Fields(u.Directory)...)
+	}
+	for ecosystem, args := range map[string][]string{"gomod": {"ls-files", "go.mod", "**/go.mod"},
+		"npm": {"ls-files", "**/package-lock.json"}, "pip": {"grep", "-l", "-e", "--hash=sha256:", "--", "*.txt"}} {
+		out, err := exec.Command("git", append([]string{"-C", "../.."}, args...)...).Output()
+		if err != nil {
+			t.Skipf("not a checkout of git: %v", err)
+		}
+		var want []string
+		for file := range strings.Lines(string(out)) {
+			want = append(want, path.Join("/", path.Dir(strings.TrimSpace(file))))
+		}
+		slices.Sort(want)
+		if diff := cmp.Diff(slices.Compact(want), slices.Sorted(slices.Values(got[ecosystem]))); diff != "" {
+			t.Errorf("%s: directories of dependabot.yaml (-in the repository +asked):\n%s", ecosystem, diff)
+		}
+	}
+}
+
+// TestREL_ciWorkflow checks that CI has a job with its own time for the whole release, and that it is a target of make.
+func TestREL_ciWorkflow(t *testing.T) {
+	text, err := os.ReadFile("../../.github/workflows/ci.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workflow struct {
+		Jobs map[string]struct {
+			Minutes int `yaml:"timeout-minutes"`
+			Steps   []struct{ Run string }
+		}
+	}
+	if err := yaml.Unmarshal(text, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for name, job := range workflow.Jobs {
+		if job.Minutes == 0 {
+			t.Errorf("job %s has no time after which it ends", name)
+		}
+		for _, step := range job.Steps {
+			got[name] += step.Run
+		}
+	}
+	want := map[string]string{"check": ".ci/run", "release": ".ci/run release-dry-run"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the jobs run (-want +got):\n%s", diff)
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("needs make and bash")
+	}
+	plan := command(t, "../..", "make", "--dry-run", "--no-print-directory", "release-dry-run")
+	for _, words := range []string{"./internal/release", " all 0.0.0-dev.1 ", "-run TestRelease "} {
+		if !strings.Contains(plan, words) {
+			t.Errorf("make release-dry-run does not run %q:\n%s", words, plan)
+		}
 	}
 }

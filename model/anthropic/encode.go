@@ -81,8 +81,9 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	asked := req.Sampling
 	h = model.AppendSampling(h, wire, &asked)
 	if m.quirks.Cache && !m.vertex {
-		h = append(h, `,"cache_control":{"type":"ephemeral"}`...)
+		h = append(h, model.CacheMark...)
 	}
+	marks := m.quirks.Cache && m.vertex // Vertex AI has no mark at the top of the request
 	if cfg.ToolMode == model.ToolsNone {
 		req = &tenon.Request{System: req.System, Messages: req.Messages, Output: req.Output}
 	}
@@ -100,24 +101,57 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 			found = req.Deferred
 		}
 		list := m.tools.Get(req.Tools, func(tools []tenon.Tool) []byte { return encodeTools(tools, found) })
-		b.Add(list[:len(list)-1])
+		list = list[:len(list)-1]
+		// The mark of a system prompt covers the tools.
+		if marks && req.System == "" && !hasMark(&req.Tools[len(req.Tools)-1]) {
+			b.Add(list[:len(list)-1])
+			b.Add([]byte(model.CacheMark + "}"))
+		} else {
+			b.Add(list)
+		}
 		h = append(hosted, ']')
 	}
 	if req.System != "" {
 		h = append(h, `,"system":`...)
-		if m.vertex && m.quirks.Cache { // Vertex AI has no mark at the top of the request
-			h = append(rawjson.AppendString(append(h, `[{"type":"text","text":`...), req.System),
-				`,"cache_control":{"type":"ephemeral"}}]`...)
+		if marks {
+			h = rawjson.AppendString(append(h, `[{"type":"text","text":`...), req.System)
+			h = append(h, model.CacheMark+"}]"...)
 		} else {
 			h = rawjson.AppendString(h, req.System)
 		}
 	}
 	b.Add(append(h, `,"messages":[`...))
-	if err := m.past.Add(b, &m.form, req.Messages, true); err != nil {
+	form := m.form
+	if marks {
+		form.Mark, form.Marks = markLast, min(turnMarks, model.MaxCacheMarks-1-ownMarks(req.Tools))
+	}
+	if err := m.past.Add(b, &form, req.Messages, true); err != nil {
 		return nil, err
 	}
 	b.Add([]byte("]}"))
 	return b, nil
+}
+
+// turnMarks is the number of messages with a mark: the end of this turn, and the end of the turn before, where the
+// prefix ends that the previous request has written to the cache.
+const turnMarks = 2
+
+// markLast marks the last block of a message. Every block of a user's message may have a mark.
+func markLast(_ *tenon.Message, form []byte) [][]byte { return model.MarkEnd(form, "}]}") }
+
+// ownMarks returns the number of tools that the configuration marks for the cache.
+func ownMarks(tools []tenon.Tool) int {
+	n := 0
+	for i := range tools {
+		if hasMark(&tools[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func hasMark(t *tenon.Tool) bool {
+	return len(t.Rules.Options) > 0 && model.HasOption(t, "anthropic", "cache_control")
 }
 
 // appendOutput appends the settings of the answer: its schema and its effort.

@@ -43,7 +43,10 @@ func New(cfg model.Config, env model.Env) (*Model, error) {
 
 func newModel(cfg model.Config) *Model {
 	m := &Model{cfg: cfg, enc: encoder{cfg.ResolvedQuirks(), cfg.Remote}}
-	m.form = model.Form{Key: m.enc.key(), Encode: m.enc.message, Bridge: m.enc.bridge()}
+	m.form = model.Form{Key: m.enc.key(), Encode: m.enc.message, Bridge: m.enc.bridge(), Mark: markLast}
+	if m.enc.quirks.CacheMarks {
+		m.form.Marks = turnMarks
+	}
 	return m
 }
 
@@ -113,7 +116,7 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 		list := m.tools.Get(req.Tools, encodeTools)
 		if q.CacheMarks && req.System == "" { // the mark of a system prompt covers the tools
 			b.Add(list[:len(list)-len("}]")])
-			b.Add([]byte(`,"cache_control":{"type":"ephemeral"}}`))
+			b.Add([]byte(model.CacheMark + "}"))
 		} else {
 			b.Add(list[:len(list)-1])
 		}
@@ -125,8 +128,8 @@ func (m *Model) body(req *tenon.Request) (*model.Body, error) {
 	if req.System != "" {
 		h = append(h, `{"role":"system","content":`...)
 		if q.CacheMarks { // tools and system prompt are the same in all turns of a run
-			h = append(rawjson.AppendString(append(h, `[{"type":"text","text":`...), req.System),
-				`,"cache_control":{"type":"ephemeral"}}]}`...)
+			h = rawjson.AppendString(append(h, `[{"type":"text","text":`...), req.System)
+			h = append(h, model.CacheMark+"}]}"...)
 		} else {
 			h = append(rawjson.AppendString(h, req.System), '}')
 		}

@@ -31,6 +31,7 @@ func (r *read) markless(text string) (Step, error) {
 
 // called returns the step of a call. before is the text in front of it.
 func (r *read) called(c textcall.Call, before string, err error) (Step, error) {
+	r.lead = before
 	step, ok := stepOf(c)
 	if step.Thought == "" {
 		step.Thought = plainThought(before)
@@ -61,6 +62,7 @@ func (r *read) onOneLine(text string) (at int, find func() (Step, error)) {
 		return 0, nil
 	}
 	return i, func() (Step, error) {
+		r.lead = text[:i]
 		step := Step{Thought: plainThought(text[:i])}
 		line, rest := cutLine(text[i+len(" action:"):])
 		if err := r.action(&step, strings.TrimSpace(line), rest); err != nil || !r.explicit {

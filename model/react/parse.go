@@ -101,6 +101,7 @@ type Parser struct {
 	err  error
 
 	fed, from, to int  // bytes so far; the arguments or the answer are between from and to
+	acted         int  // where the marker of the action begins
 	wrote         bool // the reply has arguments
 	stray         bool // text that is not arguments follows the name of the tool
 	depth         int  // nesting depth of braces
@@ -260,7 +261,7 @@ func (p *Parser) marked(mark string) {
 	case mark == markThought:
 		p.at, p.said, p.gap = thought, []byte(p.step.Thought), []byte(" ")
 	case mark == markAction:
-		p.at = action
+		p.at, p.acted = action, p.fed-len(p.buf)-len(mark)
 	case mark == markAnswer:
 		p.at, p.said, p.gap = answer, nil, nil
 		p.from = p.fed - len(p.buf)

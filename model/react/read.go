@@ -40,6 +40,7 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 	p := NewParser(func(string, string) {})
 	p.Feed(text)
 	step, err := p.End()
+	r.lead = text[:p.acted]
 	if r.isPlain(text, p, step, err) {
 		r.wrote = p.wrote
 		return r.done(step, nil)
@@ -49,6 +50,7 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 	r.Hidden = hidden
 	if hidesStep := inComment(text, first.from); hidesStep || visible != text {
 		visible, p, step, err = parseVisible(unwrapped(visible))
+		r.lead = visible[:p.acted]
 		if r.isPlain(visible, p, step, err) {
 			r.wrote = p.wrote
 			return r.done(step, nil)
@@ -94,13 +96,18 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 type read struct {
 	Reading
 	tools    []tenon.Tool
-	explicit bool // the reply contains arguments; they are not inferred
+	explicit bool   // the reply contains arguments; they are not inferred
+	lead     string // the text in front of the action
 }
 
 func (r *read) done(step Step, err error) (Reading, error) {
 	if err == nil && !step.Final && (textcall.IsMended(step.Action) || textcall.IsMended(string(step.Args))) {
 		err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: thinking tags are in the arguments of %q",
 			textcall.Mend(step.Action))
+	}
+	if err == nil && !step.Final && textcall.Withheld(r.lead) {
+		err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: the text before it says that it is not to "+
+			"be run: %s", excerpt([]byte(r.lead[max(0, len(r.lead)-excerptLen):])))
 	}
 	step.Thought, step.Answer = textcall.Mend(step.Thought), textcall.Mend(step.Answer)
 	r.Step = step
@@ -147,6 +154,7 @@ func (r *read) loose(text string) (Step, error) {
 		for at >= shown {
 			hidden, shown = comment(text, shown)
 		}
+		begin := at
 		line, rest := cutLine(text[at:])
 		if hidden < at {
 			at = len(text) - len(rest)
@@ -164,7 +172,7 @@ func (r *read) loose(text string) (Step, error) {
 			step.Thought = joined(thoughts)
 			return r.answer(step, tail, rest)
 		case markAction:
-			step.Thought = joined(thoughts)
+			step.Thought, r.lead = joined(thoughts), text[:begin]
 			err := r.action(&step, tail, rest)
 			return step, err
 		case markObservation:

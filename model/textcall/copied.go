@@ -3,10 +3,14 @@ package textcall
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
+	"html"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/lazyregexp"
+	"github.com/tenonhq/tenon/internal/rawjson"
 )
 
 // key identifies a call by its name and its arguments, whatever their form is.
@@ -23,35 +27,51 @@ func (c Call) key() string {
 
 // prefixes are the beginnings of lines that tools and quotations add: numbers of lines, and the signs of
 // differences and of quotations.
-var prefixes = regexp.MustCompile(`(?m)^[ \t]*(?:\d+[ \t]*[:|\t→][ \t]?|[+\->|]+[ \t]?)`)
+var prefixes = lazyregexp.New(`(?m)^[ \t]*(?:\d+[ \t]*[:|\t→][ \t]?|[+\->|]+[ \t]?)`)
 
-// containsCall reports whether a text contains one of the wanted calls in any form. The beginnings of its lines that
-// tools add do not matter.
-func containsCall(text string, wanted map[string]bool, tools []tenon.Tool) bool {
-	if searchCalls(text, wanted, tools) {
+// containsCall reports whether a text contains a call in any form that matches. The beginnings of its lines that tools
+// add do not matter.
+func containsCall(text string, tools []tenon.Tool, match func(Call) bool) bool {
+	return anyForm(text, func(text string) bool {
+		s := newSearch(text, tools, match)
+		return s.objects() || s.marks() || s.code()
+	})
+}
+
+// suggestsCall reports whether a text contains a call as an object or between the marks of a chat template that
+// matches.
+func suggestsCall(text string, tools []tenon.Tool, match func(Call) bool) bool {
+	return anyForm(text, func(text string) bool {
+		s := newSearch(text, tools, match)
+		return s.objects() || s.marks()
+	})
+}
+
+// anyForm reports whether a text, or the text without the beginnings of lines that tools add, is found.
+func anyForm(text string, find func(string) bool) bool {
+	if find(text) {
 		return true
 	}
-	bare := prefixes.ReplaceAllString(text, "")
-	return bare != text && searchCalls(bare, wanted, tools)
+	bare := prefixes().ReplaceAllString(text, "")
+	return bare != text && find(bare)
 }
 
 // searchFactor bounds the search for calls: it reads at most so many times the length of a text.
 const searchFactor = 64
 
-func searchCalls(text string, wanted map[string]bool, tools []tenon.Tool) bool {
-	s := search{text: text, wanted: wanted, tools: tools, left: searchFactor*len(text) + 4096}
-	return s.objects() || s.marks() || s.code()
+func newSearch(text string, tools []tenon.Tool, match func(Call) bool) *search {
+	return &search{text: text, match: match, tools: tools, left: searchFactor*len(text) + 4096}
 }
 
 // search looks for calls in a text.
 type search struct {
-	text   string
-	wanted map[string]bool
-	tools  []tenon.Tool
-	left   int // bytes that may still be read
+	text  string
+	match func(Call) bool
+	tools []tenon.Tool
+	left  int // bytes that may still be read
 }
 
-func (s *search) is(c Call, err error) bool { return err == nil && s.wanted[c.key()] }
+func (s *search) is(c Call, err error) bool { return err == nil && s.match(c) }
 
 // objects looks for objects with the members of a call.
 func (s *search) objects() bool {
@@ -119,4 +139,86 @@ func (s *search) code() bool {
 		}
 	}
 	return false
+}
+
+// Copied reports whether the text of a call occurs in a message that the model did not write, such as a tool result.
+// The model then only quotes the call. The comparison ignores spaces, quotation marks, and escapes of JSON and HTML.
+// It also compares names and arguments with all calls in these messages, because the model may write the call in
+// another form.
+func Copied(calls []Call, messages []*tenon.Message, tools []tenon.Tool) bool {
+	wanted := map[string]bool{}
+	for _, c := range calls {
+		wanted[c.key()] = true
+	}
+	has := func(text string) bool {
+		if containsCall(text, tools, func(c Call) bool { return wanted[c.key()] }) {
+			return true
+		}
+		text = essence(text)
+		return slices.ContainsFunc(calls, func(c Call) bool { return strings.Contains(text, essence(c.Text)) })
+	}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if m.Role == tenon.RoleUser && p.Type == tenon.PartText && has(p.Text) {
+				return true
+			}
+			if p.Result == nil {
+				continue
+			}
+			for _, c := range p.Result.Content {
+				if has(c.Text) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Suggested reports whether a tool result contains a call of one of the same tools in the form of a call, with whatever
+// arguments. The model then follows the result's words, even if it fills in other arguments. A call that only repeats
+// one that the model has made, and the definitions of found tools, are no suggestion. A result that describes a call in
+// words or as code is not recognized, and the user's own messages may contain examples.
+func Suggested(calls []Call, messages []*tenon.Message, tools []tenon.Tool) bool {
+	names, made := map[string]bool{}, map[string]bool{}
+	for _, c := range calls {
+		names[c.Name] = true
+	}
+	for _, m := range messages {
+		for _, c := range m.Calls() {
+			made[Call{Name: c.Name, Args: c.Arguments}.key()] = true
+		}
+	}
+	match := func(c Call) bool { return names[c.Name] && !made[c.key()] && !isSchema(c.Args) }
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Result == nil || len(p.Result.Found) > 0 {
+				continue
+			}
+			for _, c := range p.Result.Content {
+				if suggestsCall(c.Text, tools, match) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isSchema reports whether the arguments of a call are the schema of a tool, as in a list of tools.
+func isSchema(args json.RawMessage) bool {
+	return !rawjson.IsNull(rawjson.Field(args, "properties")) || !rawjson.IsNull(rawjson.Field(args, "$schema"))
+}
+
+// essence returns a text in lower case without spaces, quotation marks, backslashes and the escapes of HTML and JSON.
+func essence(text string) string {
+	text = strings.NewReplacer(`\n`, "", `\r`, "", `\t`, "", `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u0022`, "",
+		`\u0027`, "").Replace(text)
+	text = html.UnescapeString(text)
+	return strings.ToLower(strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || strings.ContainsRune("\"'`\\“”‘’", r) {
+			return -1
+		}
+		return r
+	}, text))
 }

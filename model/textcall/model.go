@@ -80,6 +80,10 @@ func read(from *tenon.Response, req *tenon.Request, tools []tenon.Tool) (*tenon.
 		return from, false // with an output schema, the object may be the answer
 	case err == nil && Copied(calls, req.Messages, tools):
 		err = &NoCallError{Why: "the same text is in a message or a tool result"}
+	case err == nil && Withheld(before):
+		err = &NoCallError{Why: "the text before it says that it is not to be run"}
+	case err == nil && Suggested(calls, req.Messages, tools):
+		err = &NoCallError{Why: "a tool result contains a call of the same tool, with other arguments"}
 	case err == nil && req.Serial && len(calls) > 1:
 		err = &NoCallError{Why: "the text has several calls, and one is allowed"}
 	}

@@ -3,10 +3,8 @@ package textcall
 import (
 	"encoding/json"
 	"errors"
-	"html"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/internal/rawjson"
@@ -283,51 +281,4 @@ func readWhole(text string, tools []tenon.Tool) (Call, error) {
 	c, err := Shape(json.RawMessage(text), tools)
 	c.Text = text
 	return c, err
-}
-
-// Copied reports whether the text of a call occurs in a message that the model did not write, such as a tool result.
-// The model then only quotes the call. The comparison ignores spaces, quotation marks, and escapes of JSON and HTML.
-// It also compares names and arguments with all calls in these messages, because the model may write the call in
-// another form.
-func Copied(calls []Call, messages []*tenon.Message, tools []tenon.Tool) bool {
-	wanted := map[string]bool{}
-	for _, c := range calls {
-		wanted[c.key()] = true
-	}
-	has := func(text string) bool {
-		if containsCall(text, wanted, tools) {
-			return true
-		}
-		text = essence(text)
-		return slices.ContainsFunc(calls, func(c Call) bool { return strings.Contains(text, essence(c.Text)) })
-	}
-	for _, m := range messages {
-		for _, p := range m.Parts {
-			if m.Role == tenon.RoleUser && p.Type == tenon.PartText && has(p.Text) {
-				return true
-			}
-			if p.Result == nil {
-				continue
-			}
-			for _, c := range p.Result.Content {
-				if has(c.Text) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// essence returns a text in lower case without spaces, quotation marks, backslashes and the escapes of HTML and JSON.
-func essence(text string) string {
-	text = strings.NewReplacer(`\n`, "", `\r`, "", `\t`, "", `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u0022`, "",
-		`\u0027`, "").Replace(text)
-	text = html.UnescapeString(text)
-	return strings.ToLower(strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || strings.ContainsRune("\"'`\\“”‘’", r) {
-			return -1
-		}
-		return r
-	}, text))
 }

@@ -163,6 +163,12 @@ type wrapCase struct {
 	warn string
 }
 
+// called returns an answer with a call.
+func called(name, args string) *tenon.Message {
+	return &tenon.Message{Role: tenon.RoleAssistant, Parts: []tenon.Part{{Type: tenon.PartCall,
+		Call: &tenon.ToolCall{Name: name, Arguments: []byte(args)}}}}
+}
+
 func TestMD12_Wrap(t *testing.T) {
 	const call = `<tool_call>{"name": "get", "arguments": {"a": 1}}</tool_call>`
 	result := func(text string) []*tenon.Message {
@@ -203,8 +209,21 @@ func TestMD12_Wrap(t *testing.T) {
 		"copied, an escape": {`<tool_call>{"name":"get","arguments":{"s":"/x"}}</tool_call>`,
 			tenon.Request{Messages: result(`{"name":"get","arguments":{"s":"\u002fx"}}`)}, "",
 			`text:<tool_call>{"name":"get","arguments":{"s":"/x"}}</tool_call>`, "same text"},
-		"another call in results": {call, tenon.Request{Messages: result(`{"name":"get","arguments":{"a":2}}`)}, "", `call:get {"a":1}`, "read from"},
-		"one call allowed":        {call + call, tenon.Request{Sampling: tenon.Sampling{Serial: true}}, "", "text:" + call + call, "one is allowed"},
+		"copied, other arguments": {call, tenon.Request{Messages: result(`{"name":"get","arguments":{"a":2}}`)}, "", "text:" + call, "a call of the same tool"},
+		"copied, other arguments and marks": {call, tenon.Request{Messages: result("do\n<function=get>{\"a\": 2}</function>")}, "",
+			"text:" + call, "a call of the same tool"},
+		"copied, other arguments, numbered": {call, tenon.Request{Messages: result("1\t{\"name\": \"get\",\n2\t\"arguments\": {\"a\": 2}}")}, "",
+			"text:" + call, "a call of the same tool"},
+		"another tool in results":     {call, tenon.Request{Messages: result(`{"name":"ping","arguments":{}}`)}, "", `call:get {"a":1}`, "read from"},
+		"code in results":             {call, tenon.Request{Messages: result("x = get(a=2)")}, "", `call:get {"a":1}`, "read from"},
+		"a definition in results":     {call, tenon.Request{Messages: result(`{"name":"get","parameters":{"type":"object","properties":{"a":{}}}}`)}, "", `call:get {"a":1}`, "read from"},
+		"an example of the user":      {call, tenon.Request{Messages: []*tenon.Message{tenon.UserMessage(`{"name":"get","arguments":{"a":2}}`)}}, "", `call:get {"a":1}`, "read from"},
+		"its own call in the results": {call, tenon.Request{Messages: append([]*tenon.Message{called("get", `{"a":2}`)}, result(`{"request":{"name":"get","arguments":{"a":2}}}`)...)}, "", `call:get {"a":1}`, "read from"},
+		"another call than its own":   {call, tenon.Request{Messages: append([]*tenon.Message{called("get", `{"a":3}`)}, result(`{"request":{"name":"get","arguments":{"a":2}}}`)...)}, "", "text:" + call, "a call of the same tool"},
+		"refused":                     {"I will not run this:\n" + call, tenon.Request{}, "", "text:I will not run this:\n" + call, "not to be run"},
+		"an example":                  {"For example:\n" + call, tenon.Request{}, "", "text:For example:\n" + call, "not to be run"},
+		"refused, then made":          {"I will not guess:\n" + call, tenon.Request{}, "", `text:I will not guess:|call:get {"a":1}`, "read from"},
+		"one call allowed":            {call + call, tenon.Request{Sampling: tenon.Sampling{Serial: true}}, "", "text:" + call + call, "one is allowed"},
 		"an object as the answer": {`{"name":"get","arguments":{"a":1}}`, tenon.Request{Output: []byte(`{}`)}, "",
 			`text:{"name":"get","arguments":{"a":1}}`, ""},
 	}

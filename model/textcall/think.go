@@ -1,8 +1,9 @@
 package textcall
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/tenonhq/tenon/internal/lazyregexp"
 )
 
 // thinking lists the tags around text that a model wrote for itself, as pairs of opening and closing tag. The case of
@@ -93,7 +94,7 @@ const maxGap = 8
 
 // process are the words around the thinking of Granite 3.2 (vllm-project/vllm, granite_reasoning_parser.py). They count
 // only at the beginning of a text.
-var process = regexp.MustCompile(
+var process = lazyregexp.New(
 	`(?is)^\s*here(?:'s|’s| is) my thought process:(.*?)(?:here(?:'s|’s| is) my response:|$)`)
 
 // Split separates a text from the text in thinking tags. An opening tag without a closing tag hides the rest of the
@@ -116,7 +117,7 @@ func IsMended(text string) bool { return strings.Contains(text, seam) }
 // Cut is like [Split], but leaves a mark where thinking was removed within a line or an argument. A call whose name or
 // arguments contain the mark must not be executed, because the model wrote something else.
 func Cut(text string) (visible, hidden string) {
-	if m := process.FindStringSubmatchIndex(text); m != nil {
+	if m := process().FindStringSubmatchIndex(text); m != nil {
 		visible, hidden = Cut(text[m[1]:])
 		return visible, strings.TrimSpace(text[m[2]:m[3]] + "\n" + hidden)
 	}
@@ -261,7 +262,7 @@ func (d *data) around(text string, from, offset int) (end int, broken bool) {
 // HasTag reports whether a text has a thinking tag.
 func HasTag(text string) bool {
 	_, ok := nextTag(text, 0)
-	return ok || process.MatchString(text)
+	return ok || process().MatchString(text)
 }
 
 // EndsThinking reports whether a text contains a closing tag without an opening tag. Then the text before the tag is

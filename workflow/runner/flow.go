@@ -93,15 +93,21 @@ func (f *Flow) Describe() string {
 }
 
 // CallSchema returns the schema of a call. For a workflow without input tables, it is the schema of the parameters.
-// Otherwise the parameters are in the member configuration, and the ids of the tables in data_inputs.
+// Otherwise the parameters are in the member configuration, and the ids of the tables in data_inputs. A call may leave
+// out configuration if each parameter has a default, and may send an empty one if there are no parameters, as KNIME's
+// agents do.
 func (f *Flow) CallSchema() json.RawMessage {
 	params := f.Schema()
 	if len(f.Inputs) == 0 {
 		return params
 	}
-	props, required := "", []string{}
+	props, required := `"configuration":{"type":"object","maxProperties":0},`, []string{}
 	if len(f.Parameters) > 0 {
-		props, required = `"configuration":`+string(params)+`,`, append(required, "configuration")
+		props = `"configuration":` + string(params) + `,`
+	}
+	var needs struct{ Required []string }
+	if json.Unmarshal(params, &needs) == nil && len(needs.Required) > 0 {
+		required = append(required, "configuration")
 	}
 	ports, names := []string{}, []string{}
 	for _, in := range f.Inputs {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/config"
+	"github.com/tenonhq/tenon/internal/jsonschema"
 	"github.com/tenonhq/tenon/store"
 	"github.com/tenonhq/tenon/store/sqlite"
 	"github.com/tenonhq/tenon/workflow"
@@ -71,6 +72,33 @@ func TestArguments(t *testing.T) {
 				t.Errorf("tables (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRP20CallSchema checks which forms of configuration a call of a workflow with input tables may have.
+func TestRP20CallSchema(t *testing.T) {
+	const in = "inputs: [{name: in, description: d}]\nsteps: [{id: t, table: {rows: [{a: 1}]}}]\n"
+	for params, calls := range map[string]map[string]bool{
+		"": {`{"data_inputs":{"in":0}}`: true, `{"configuration":{},"data_inputs":{"in":0}}`: true,
+			`{"configuration":{"x":1},"data_inputs":{"in":0}}`: false, `{"configuration":{}}`: false},
+		"parameters: {x: {type: string, description: X, default: a}}\n": {`{"data_inputs":{"in":0}}`: true,
+			`{"configuration":{},"data_inputs":{"in":0}}`: true, `{"configuration":{"x":"b"},"data_inputs":{"in":0}}`: true},
+		"parameters: {x: {type: string, description: X}}\n": {`{"data_inputs":{"in":0}}`: false,
+			`{"configuration":{},"data_inputs":{"in":0}}`: false, `{"configuration":{"x":"b"},"data_inputs":{"in":0}}`: true},
+	} {
+		schema, err := jsonschema.Compile(read(t, params+in).CallSchema(), jsonschema.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for call, valid := range calls {
+			v, err := jsonschema.Decode([]byte(call))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(v); (err == nil) != valid {
+				t.Errorf("%q: %s: %v", params, call, err)
+			}
+		}
 	}
 }
 

@@ -139,6 +139,8 @@ export type Usage = {
   cache_read_tokens?: number;
   cache_write_tokens?: number;
   reasoning_tokens?: number;
+  /** web searches of the provider's own tool */
+  searches?: number;
 };
 
 export type CallRecord = {
@@ -185,7 +187,10 @@ export type RunInfo = {
   partial?: string;
   turns: number;
   tool_calls: CallRecord[];
-  usage: Usage;
+  /** null: there were model calls, and no provider reported tokens */
+  usage: (Usage) | (null);
+  /** model calls whose provider reported no tokens; usage lacks them */
+  unmetered_calls?: number;
   /** US dollars; null: no price is known */
   cost: unknown;
   error?: unknown;
@@ -683,6 +688,8 @@ export type Stat = {
   bytes: number;
   input_tokens: number;
   output_tokens: number;
+  /** model calls whose provider reported no tokens, which the counts of tokens lack */
+  unmetered_calls?: number;
   /** of the input: read from the cache of a provider */
   cache_read_tokens: number;
   /** of the input: written to the cache of a provider */
@@ -1098,7 +1105,7 @@ export type RunTable = Table & {
 };
 
 export type TableFile = {
-  /** project:PATH or uploaded:NAME */
+  /** project:PATH, a path in the project's folder, or uploaded:NAME */
   id: string;
   name: string;
   source: "project" | "uploaded";
@@ -1170,7 +1177,7 @@ export type Workflow = {
 export type TableInput = {
   /** an Arrow file or stream, in base64 */
   data?: string;
-  /** an id of /api/v1/tables, for the owner alone */
+  /** an id of GET /api/v1/tables: project:PATH or uploaded:NAME; only for the owner */
   file?: string;
   /** with table: a table of a run */
   run?: string;

@@ -1,47 +1,53 @@
 // The frame of all pages: who may see them, where one is, whether what is shown is
 // up to date.
 
-import { Component, type ReactNode, Suspense, lazy, useEffect, useRef, useState } from "react";
+import { Component, type ReactNode, Suspense, lazy, useEffect, useState } from "react";
 import { isAuth, setToken, token } from "./api";
 import { unwatch, useLink, watch } from "./changes";
 import { cache, useApprovals, useMe } from "./data";
 import { Chat } from "./pages/chat";
 import { Approvals } from "./pages/approvals";
-import { Icon, type IconName } from "./icons";
 import { Keys } from "./keys";
 import { Palette } from "./palette";
 import { useProposals } from "./proposals";
 import { usePlace } from "./router";
-import { Ago, Button, Empty, ErrorBox, Labelled, To, cx, field } from "./ui";
+import { Shell, pages } from "./shell";
+import { Ago, Button, Empty, ErrorBox, Labelled, To, field } from "./ui";
 
-const Runs = lazy(() => import("./pages/runs"));
-const RunPage = lazy(() => import("./pages/run"));
-const Servers = lazy(() => import("./pages/servers"));
-const Tools = lazy(() => import("./pages/tools"));
-const Stats = lazy(() => import("./pages/stats"));
-const Prompts = lazy(() => import("./pages/prompts"));
-const Resources = lazy(() => import("./pages/resources"));
-const Workflows = lazy(() => import("./pages/workflows"));
-const Tables = lazy(() => import("./pages/tables"));
-const Clients = lazy(() => import("./pages/clients"));
-const Doctor = lazy(() => import("./pages/doctor"));
-const Settings = lazy(() => import("./pages/settings"));
+const parts = {
+  runs: () => import("./pages/runs"),
+  run: () => import("./pages/run"),
+  servers: () => import("./pages/servers"),
+  tools: () => import("./pages/tools"),
+  stats: () => import("./pages/stats"),
+  prompts: () => import("./pages/prompts"),
+  resources: () => import("./pages/resources"),
+  workflows: () => import("./pages/workflows"),
+  tables: () => import("./pages/tables"),
+  clients: () => import("./pages/clients"),
+  doctor: () => import("./pages/doctor"),
+  settings: () => import("./pages/settings"),
+};
 
-export const pages: { page: string; title: string; icon: IconName }[] = [
-  { page: "", title: "Chat", icon: "chat" },
-  { page: "runs", title: "Runs", icon: "runs" },
-  { page: "approvals", title: "Approvals", icon: "approvals" },
-  { page: "servers", title: "Servers", icon: "servers" },
-  { page: "tools", title: "Tools", icon: "tools" },
-  { page: "prompts", title: "Prompts", icon: "prompts" },
-  { page: "resources", title: "Resources", icon: "resources" },
-  { page: "workflows", title: "Workflows", icon: "workflows" },
-  { page: "tables", title: "Tables", icon: "tables" },
-  { page: "clients", title: "Clients", icon: "clients" },
-  { page: "stats", title: "Analytics", icon: "stats" },
-  { page: "doctor", title: "Doctor", icon: "doctor" },
-  { page: "settings", title: "Settings", icon: "settings" },
-];
+/** Begins to load the page that the address names, before anything is drawn. */
+export function loadPage(): void {
+  const [page = "", id] = location.pathname.split("/").filter(Boolean);
+  const part = page === "runs" && id ? "run" : page;
+  if (part in parts) parts[part as keyof typeof parts]().catch(() => undefined); // its page says that
+}
+
+const Runs = lazy(parts.runs);
+const RunPage = lazy(parts.run);
+const Servers = lazy(parts.servers);
+const Tools = lazy(parts.tools);
+const Stats = lazy(parts.stats);
+const Prompts = lazy(parts.prompts);
+const Resources = lazy(parts.resources);
+const Workflows = lazy(parts.workflows);
+const Tables = lazy(parts.tables);
+const Clients = lazy(parts.clients);
+const Doctor = lazy(parts.doctor);
+const Settings = lazy(parts.settings);
 
 export function App() {
   const me = useMe();
@@ -52,9 +58,16 @@ export function App() {
     return unwatch;
   }, [me.data]);
   if (refused || (!token() && me.isError)) return <Login error={token() ? me.error : undefined} />;
-  if (me.isPending) return <Empty>Connecting…</Empty>;
+  if (me.isPending) return <Connecting />;
   if (me.isError) return <ErrorBox error={me.error} retry={() => void me.refetch()} />;
   return <Frame />;
+}
+
+const currentOf = (page: string) => (page === "sessions" ? "" : page);
+
+function Connecting() {
+  const place = usePlace();
+  return <Shell current={currentOf(place.page)}><main id="main"><Empty>Connecting…</Empty></main></Shell>;
 }
 
 function Frame() {
@@ -62,50 +75,25 @@ function Frame() {
   const me = useMe();
   const waiting = useApprovals().data?.items.length ?? 0;
   const changes = useProposals().length;
-  const current = place.page === "sessions" ? "" : place.page;
+  const current = currentOf(place.page);
   const title = pages.find((p) => p.page === current)?.title ?? "tenon";
   useEffect(() => {
     document.title = `${waiting ? `(${waiting}) ` : ""}${title} · ${me.data?.project || "tenon"}`;
   }, [title, waiting, me.data]);
-  // On a narrow screen the pages are a line that scrolls: the current one is in sight.
-  const nav = useRef<HTMLElement>(null);
-  useEffect(() => {
-    void nav.current?.querySelector("[aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "nearest" }); // in newer browsers a promise, which is no clean-up
-  }, [current]);
   return (
-    <div className="flex h-full flex-col md:flex-row">
-      <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-panel focus:p-2">Skip to the content</a>
-      <nav ref={nav} aria-label="Pages" className="flex shrink-0 items-center gap-0.5 overflow-x-auto border-b border-line bg-panel px-2 py-1 md:w-44 md:flex-col md:items-stretch md:overflow-x-visible md:border-r md:border-b-0 md:px-2 md:py-3">
-        <To to="/" className="hidden items-center gap-2 px-2 pb-3 font-semibold text-ink md:flex">
-          <img src="/icon.svg" alt="" className="size-6" />
-          <span className="truncate">{me.data?.project || "tenon"}</span>
-        </To>
-        {pages.map((p) => (
-          <To key={p.page} to={`/${p.page}`} aria-current={p.page === current ? "page" : undefined}
-            className={cx("relative flex items-center gap-2 rounded-md px-2 py-1 whitespace-nowrap max-[520px]:flex-col max-[520px]:gap-0 max-[520px]:px-1.5 max-[520px]:text-[11px]", p.page === current ? "bg-accent-ground font-medium text-accent" : "text-dim hover:bg-sunk hover:text-ink")}>
-            <Icon name={p.icon} />
-            <span>{p.title}</span>
-            {p.page === "settings" && changes > 0 && <span className="ml-auto rounded-full bg-warn-ground px-1.5 text-xs font-semibold text-warn max-[520px]:absolute max-[520px]:top-0 max-[520px]:right-0">{changes}<span className="sr-only"> changes wait for you</span></span>}
-            {p.page === "approvals" && waiting > 0 && <span className="ml-auto rounded-full bg-warn-ground px-1.5 text-xs font-semibold text-warn max-[520px]:absolute max-[520px]:top-0 max-[520px]:right-0">{waiting}<span className="sr-only"> wait for you</span></span>}
-          </To>
-        ))}
-        <div className="mt-auto hidden flex-col gap-1 px-2 pt-3 text-xs text-dim md:flex">
-          <span>{me.data?.principal} · {me.data?.version}</span>
-          <span><kbd className="font-sans">Ctrl K</kbd>: go anywhere</span>
-          <span><kbd className="font-sans">?</kbd>: keys</span>
-        </div>
-      </nav>
-      <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+    <>
+      <Shell current={current} project={me.data?.project || "tenon"} who={`${me.data?.principal} · ${me.data?.version}`}
+        waits={{ settings: [changes, "changes wait for you"], approvals: [waiting, "wait for you"] }}>
         <LinkBar />
         <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-auto outline-none">
           <Guard key={place.page + place.id}>
             <Suspense fallback={<Empty>Loading…</Empty>}><Current page={place.page} id={place.id} /></Suspense>
           </Guard>
         </main>
-      </div>
+      </Shell>
       <Palette />
       <Keys />
-    </div>
+    </>
   );
 }
 

@@ -3,7 +3,7 @@
 
 import { QueryClient, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Failure, type Page, get, isAuth } from "./api";
+import { Failure, type Page, get, isAuth, token } from "./api";
 import type { Agent, Approval, Me, Model, RunRow, ServerProblem, ServerStatus, Session, SessionRow, Tool, Workflow } from "./types";
 
 export const cache = new QueryClient({
@@ -39,9 +39,23 @@ const q = (o: Record<string, string | number | undefined>) => {
   return text ? `?${text}` : "";
 };
 
-export const useMe = () => useQuery({ queryKey: ["me"], queryFn: () => get<Me>(`${api}/me`) });
-export const useAgents = () => useQuery({ queryKey: ["agents"], queryFn: () => get<Page<Agent>>(`${api}/agents`) });
-export const useModels = () => useQuery({ queryKey: ["models"], queryFn: () => get<Page<Model>>(`${api}/models`) });
+const me = { queryKey: ["me"], queryFn: () => get<Me>(`${api}/me`) };
+const agents = { queryKey: ["agents"], queryFn: () => get<Page<Agent>>(`${api}/agents`) };
+const models = { queryKey: ["models"], queryFn: () => get<Page<Model>>(`${api}/models`) };
+const approvals = { queryKey: ["approvals"], queryFn: () => get<Page<Approval>>(`${api}/approvals`) };
+
+/** Asks for what every first page shows before anything is drawn, so that one answer is not waited for after another. */
+export function readEarly(): void {
+  if (!token()) return; // most answers would be refusals
+  void cache.prefetchQuery(me);
+  void cache.prefetchQuery(approvals);
+  void cache.prefetchQuery(agents);
+  void cache.prefetchQuery(models);
+}
+
+export const useMe = () => useQuery(me);
+export const useAgents = () => useQuery(agents);
+export const useModels = () => useQuery(models);
 export const useRuns = (f: { state?: string; session?: string; cursor?: string; limit?: number }) =>
   useQuery({ queryKey: ["runs", f], queryFn: () => get<Page<RunRow>>(`${api}/runs${q(f)}`), placeholderData: (old) => old });
 /** Whether the process of a run has died. Nobody tells that, so it is asked for while the run seems to be at work. */
@@ -72,7 +86,7 @@ export function useOffers<T>(what: "prompts" | "resources", enabled = true): Off
   return { data: known.data ?? stored.data, error: error ?? known.error ?? (known.data ? undefined : stored.error) ?? undefined, asked: known.isPending ? stored.data?.unlisted ?? [] : [], busy, ask };
 }
 
-export const useApprovals = () => useQuery({ queryKey: ["approvals"], queryFn: () => get<Page<Approval>>(`${api}/approvals`) });
+export const useApprovals = () => useQuery(approvals);
 
 export const useWorkflows = () => useQuery({ queryKey: ["workflows"], queryFn: () => get<Page<Workflow>>(`${api}/workflows`) });
 

@@ -1,9 +1,9 @@
 // Ctrl K: every page, server, tool and session by name.
 
 import { useEffect, useMemo, useRef, useState } from "react";
-import { pages } from "./app";
 import { useServers, useSessions, useTools, useWorkflows } from "./data";
 import { go } from "./router";
+import { pages } from "./shell";
 import { Dialog, cx, field, path, visible } from "./ui";
 
 interface Entry {
