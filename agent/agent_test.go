@@ -202,6 +202,11 @@ func TestRunEnds(t *testing.T) {
 		{"refused", agent.Spec{}, script(stops(tenon.StopContentFilter, "no")), tenon.RunFailed, tenon.StopContentFilter, "no", "refused", 1},
 		{"pause goes back as it is", agent.Spec{}, script(stops(tenon.StopPause, "wait"), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
 		{"a bad call is told and asked again", agent.Spec{}, script(stops(tenon.StopBadCall, ""), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 2},
+		{"RP-1 four bad calls in a row", agent.Spec{}, script(stops(tenon.StopBadCall, "")), tenon.RunFailed, tenon.StopBadCall, "", "4 answers in a row", 4},
+		{"RP-1 bad calls with an answer between them", agent.Spec{MaxTurns: 9}, script(stops(tenon.StopBadCall, ""), stops(tenon.StopBadCall, ""),
+			stops(tenon.StopBadCall, ""), says("", "a"), stops(tenon.StopBadCall, ""), says("end")), tenon.RunCompleted, tenon.StopEnd, "end", "", 6},
+		{"RP-1 bad calls in a text loop", agent.Spec{MaxTurns: 6, React: &agent.React{}}, script(stops(tenon.StopBadCall, "")), tenon.RunFailed, tenon.LimitTurns, "", "Iteration limit of 6", 6},
+		{"RP-1 a bad call as the last answer", agent.Spec{MaxTurns: 1, OnLimit: agent.OnLimitFinal}, script(says("", "a"), stops(tenon.StopBadCall, ""), says("what I have")), tenon.RunCompleted, tenon.LimitTurns, "what I have", "", 3},
 		{"the model fails", agent.Spec{}, func(c tenon.Command) []tenon.Event {
 			return []tenon.Event{{Step: c.Step, Kind: agent.EventFailed, Data: data(agent.Failure{Error: tenon.Errorf(tenon.CodeUnreachable, "no route")})}}
 		}, tenon.RunFailed, tenon.StopError, "", "no route", 1},

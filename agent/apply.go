@@ -23,6 +23,9 @@ func (s *State) applyModel(e tenon.Event) error {
 		r.Message = &tenon.Message{Role: tenon.RoleAssistant}
 	}
 	s.asked = false
+	if r.Stop != tenon.StopBadCall {
+		s.badCalls = 0
+	}
 	s.usage.Add(r.Usage)
 	if r.Cost != nil {
 		s.cost += *r.Cost
@@ -79,9 +82,7 @@ func (s *State) applyModel(e tenon.Event) error {
 	case r.Stop == tenon.StopEnd && a.Misfit != "":
 		s.applyMisfit(a.Misfit)
 	case r.Stop == tenon.StopBadCall:
-		s.add(tenon.UserMessage("Your last tool call could not be read (" + r.RawStop +
-			"). Call the tool again with valid arguments, or answer without it."))
-		s.turn++
+		s.applyBadCall(r.RawStop)
 	default:
 		s.stop, s.answered = r.Stop, true
 		s.failed = stopError(r)

@@ -143,6 +143,8 @@ func (s *State) lastAnswer(r Answered, called bool) error {
 	if called {
 		s.closeTurn()
 	}
+	bad := r.Stop == tenon.StopBadCall
+	called = called || bad
 	silent := strings.TrimSpace(r.Message.Text()) == ""
 	if called && silent && !s.insisted {
 		s.insisted = true
@@ -151,8 +153,8 @@ func (s *State) lastAnswer(r Answered, called bool) error {
 		return nil
 	}
 	s.stop, s.answered = r.Stop, true
-	if r.Stop == tenon.StopToolUse {
-		s.stop = tenon.StopEnd
+	if r.Stop == tenon.StopToolUse || bad {
+		s.stop, r.Stop = tenon.StopEnd, tenon.StopEnd // no tool can be used, so only the text counts
 	}
 	switch s.failed = stopError(r.Response); {
 	case s.failed != nil:

@@ -25,6 +25,8 @@ func (s *State) Next() []tenon.Command {
 		return s.done(tenon.RunCompleted, s.final, nil)
 	case s.stop != "":
 		return s.done(tenon.RunCompleted, s.stop, nil)
+	case s.badCalls > maxBadCalls && s.spec.React == nil: // each turn of a text loop may fail to parse
+		return s.done(tenon.RunFailed, tenon.StopBadCall, s.badCallError())
 	}
 	if s.spec.Task == TaskImport {
 		return s.done(tenon.RunCompleted, tenon.StopEnd, nil)

@@ -158,6 +158,8 @@ type State struct {
 	partial   string // text of a model call that was stopped or failed; see Partial
 	paused    bool   // the process was closed after the last event; its time does not count
 	misfits   int    // answers that did not fit the schema, in a row
+	badCalls  int    // answers with a call that could not be read, in a row
+	badCall   string // why the last of these calls could not be read
 	usage     tenon.Usage
 	cost      tenon.USD
 	spent     spending // before the limits were reset

@@ -85,6 +85,7 @@ func (x *Executor) doModel(ctx context.Context, run string, a engine.Attempt, em
 			Error: x.cfg.Redactor.Error(err), Duration: time.Since(start), Partial: text.partial()})}}, nil
 	}
 	r.Message = model.DistinctCalls(r.Message)
+	model.RequireCalls(r)
 	x.maskItems(r.Message)
 	x.maskText(r.Message)
 	x.spent(ctx, a, p, spentOn(r, time.Since(start)), r.Stop == tenon.StopContextFull && len(r.Message.Calls()) == 0)

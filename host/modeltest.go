@@ -166,7 +166,9 @@ func (h modelsHandle) Test(ctx context.Context, name string) (ModelTest, error) 
 			return t.failed(h.host.redactor.Error(err), err), nil
 		}
 		if d.Response != nil {
-			h.host.judge(&t, d.Response)
+			r := *d.Response
+			model.RequireCalls(&r)
+			h.host.judge(&t, &r)
 			return t, nil
 		}
 	}

@@ -228,11 +228,17 @@ func (o ownModel) sound(r *tenon.Response) (*tenon.Response, error) {
 	if r.Message == nil {
 		return &out, nil
 	}
+	if r.Message.Role != "" && r.Message.Role != tenon.RoleAssistant {
+		return nil, tenon.Errorf(tenon.CodeProtocol, "model %s gave an answer with a message of role %q; the role of "+
+			"Response.Message must be %q", o.Name(), r.Message.Role, tenon.RoleAssistant)
+	}
 	m.By = r.Message.By
+	nameless := false
 	for _, p := range r.Message.Parts {
 		switch {
 		case p.Type == tenon.PartCall && (p.Call == nil || p.Call.Name == ""):
 			out.Warnings = append(out.Warnings, "a tool call without a name is left out")
+			nameless = true
 			continue
 		case p.Type == tenon.PartResult:
 			out.Warnings = append(out.Warnings, "a tool result in an answer of the model is left out")
@@ -248,6 +254,9 @@ func (o ownModel) sound(r *tenon.Response) (*tenon.Response, error) {
 			p.Wire, p.Raw = "", nil
 		}
 		m.Parts = append(m.Parts, p)
+	}
+	if nameless && len(m.Calls()) == 0 && (out.Stop == tenon.StopEnd || out.Stop == tenon.StopToolUse) {
+		out.Stop, out.RawStop = tenon.StopBadCall, "the tool call has no name"
 	}
 	return &out, nil
 }

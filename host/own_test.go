@@ -126,10 +126,17 @@ func TestOwnModels(t *testing.T) {
 		"no message": {answers(func(y func(tenon.Delta, error) bool) {
 			y(tenon.Delta{Response: &tenon.Response{Stop: tenon.StopEnd}}, nil)
 		}), "", ""},
-		"no stop reason":    {answers(responds("", textPart("x"))), tenon.CodeProtocol, `the stop reason ""`},
-		"no such reason":    {answers(responds("martian", textPart("x"))), tenon.CodeProtocol, `the stop reason "martian"`},
-		"a reason of ours":  {answers(responds(tenon.LimitTurns, textPart("x"))), tenon.CodeProtocol, "limit_turns"},
-		"no call":           {answers(responds(tenon.StopToolUse, tenon.Part{Type: tenon.PartCall}, textPart("x"))), "", "x"},
+		"no stop reason":      {answers(responds("", textPart("x"))), tenon.CodeProtocol, `the stop reason ""`},
+		"no such reason":      {answers(responds("martian", textPart("x"))), tenon.CodeProtocol, `the stop reason "martian"`},
+		"a reason of ours":    {answers(responds(tenon.LimitTurns, textPart("x"))), tenon.CodeProtocol, "limit_turns"},
+		"RP-16 no call":       {answers(responds(tenon.StopToolUse, tenon.Part{Type: tenon.PartCall}), end), "", "done"},
+		"RP-16 only no call":  {answers(responds(tenon.StopToolUse, tenon.Part{Type: tenon.PartCall})), tenon.CodeModel, "(the tool call has no name)"},
+		"RP-16 no name":       {answers(responds(tenon.StopEnd, callPart("1", "", `{}`))), tenon.CodeModel, "(the tool call has no name)"},
+		"RP-16 no parts":      {answers(responds(tenon.StopToolUse)), tenon.CodeModel, `(the answer ended with "tool_use", but contains no tool call)`},
+		"RP-16 no parts once": {answers(responds(tenon.StopToolUse), end), "", "done"},
+		"RP-16 role user": {answers(func(y func(tenon.Delta, error) bool) {
+			y(tenon.Delta{Response: &tenon.Response{Message: tenon.UserMessage("x"), Stop: tenon.StopEnd}}, nil)
+		}), tenon.CodeProtocol, `a message of role "user"`},
 		"a result":          {answers(responds(tenon.StopEnd, textPart("x"), tenon.Part{Type: tenon.PartResult})), "", "x"},
 		"arguments no JSON": {answers(responds(tenon.StopToolUse, callPart("1", "x", `{"a":`)), end), "", "done"},
 		"Raw no JSON":       {answers(responds(tenon.StopEnd, tenon.Part{Type: tenon.PartText, Text: "x", Wire: "w", Raw: json.RawMessage("{")})), "", "x"},
@@ -140,7 +147,7 @@ func TestOwnModels(t *testing.T) {
 			switch {
 			case tt.code == "" && (done.State != tenon.RunCompleted || done.Answer != tt.want):
 				t.Errorf("%+v", done)
-			case tt.code != "" && (done.State != tenon.RunFailed || done.Stop != tenon.StopError || tenon.ErrorCode(done.Error) != tt.code || !strings.Contains(done.Error.Message, tt.want)):
+			case tt.code != "" && (done.State != tenon.RunFailed || (done.Stop != tenon.StopError && done.Stop != tenon.StopBadCall) || tenon.ErrorCode(done.Error) != tt.code || !strings.Contains(done.Error.Message, tt.want)):
 				t.Errorf("%+v, error %v", done, done.Error)
 			}
 			for _, e := range events {

@@ -194,3 +194,43 @@ func TestUsageForms(t *testing.T) {
 		})
 	}
 }
+
+// TestAnnouncedCalls checks answers whose stop reason announces calls, but that have none. The text of such an answer
+// can still be a call (package textcall), so the adapters keep the reason, and RequireCalls changes it.
+func TestAnnouncedCalls(t *testing.T) {
+	json := map[string]string{"Content-Type": "application/json"}
+	chat := func(delta, finish string) reply {
+		return reply{body: `data: {"choices":[{"index":0,"delta":` + delta + `,"finish_reason":"` + finish + `"}]}` +
+			"\n\ndata: [DONE]\n\n"}
+	}
+	for name, tt := range map[string]struct {
+		wire  string
+		reply reply
+		raw   string
+	}{
+		"RP-1_empty_list": {"chat", chat(`{"content":null,"tool_calls":[]}`, "tool_calls"), "tool_calls"},
+		"RP-1_no_list":    {"chat", chat(`{"content":null}`, "tool_calls"), "tool_calls"},
+		"RP-1_with_text":  {"chat", chat(`{"content":"I look."}`, "tool_calls"), "tool_calls"},
+		"RP-1_older_form": {"chat", chat(`{"content":null}`, "function_call"), "function_call"},
+		"RP-1_Cohere":     {"chat", chat(`{"content":null}`, "TOOL_CALL"), "TOOL_CALL"},
+		"RP-1_document": {"chat", reply{body: `{"choices":[{"message":{"content":null,"tool_calls":[]},` +
+			`"finish_reason":"tool_calls"}]}`, header: json}, "tool_calls"},
+		"RP-1_Anthropic": {"anthropic", reply{body: `{"type":"message","role":"assistant","content":[],` +
+			`"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`, header: json}, "tool_use"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := answerOf(t, tt.wire, tt.reply)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.resp.Stop != tenon.StopToolUse || a.resp.RawStop != tt.raw {
+				t.Errorf("the adapter gave %s (%s)", a.resp.Stop, a.resp.RawStop)
+			}
+			model.RequireCalls(a.resp)
+			if want := `"` + tt.raw + `", but contains no tool call`; a.resp.Stop != tenon.StopBadCall ||
+				!strings.Contains(a.resp.RawStop, want) {
+				t.Errorf("%s (%s)", a.resp.Stop, a.resp.RawStop)
+			}
+		})
+	}
+}

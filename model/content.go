@@ -277,3 +277,13 @@ func DistinctCalls(m *tenon.Message) *tenon.Message {
 	}
 	return cmp.Or(out, m)
 }
+
+// RequireCalls changes the stop reason of an answer that announces tool calls and has none to
+// [tenon.StopBadCall], so that the model is asked again. RawStop becomes the explanation for the model.
+func RequireCalls(r *tenon.Response) {
+	if r.Stop != tenon.StopToolUse || r.Message != nil && len(r.Message.Calls()) > 0 {
+		return
+	}
+	r.Stop, r.RawStop = tenon.StopBadCall, fmt.Sprintf("the answer ended with %q, but contains no tool call",
+		cmp.Or(r.RawStop, string(r.Stop)))
+}

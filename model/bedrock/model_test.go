@@ -162,6 +162,7 @@ func Test_MD10_BedrockStream(t *testing.T) {
 			"messageStop", `{"stopReason":"end_turn"}`)}, `| stop(end_turn) image:image/png iVBORw0KGgo=`},
 		"guardrail":          {"", reply{body: join(text, end("guardrail_intervened"))}, `| content_filter(guardrail_intervened)`},
 		"malformed call":     {"", reply{body: join(text, end("malformed_tool_use"))}, `| bad_call(malformed_tool_use)`},
+		"RP-1_no call":       {"", reply{body: join(text, end("tool_use"))}, `| tool_use(tool_use)`},
 		"context is full":    {"", reply{body: join(text, end("model_context_window_exceeded"))}, `| context_full(`},
 		"unknown end":        {"", reply{body: join(text, end("whatever_next"))}, `| error(whatever_next)`},
 		"no end":             {"", reply{body: join(text)}, "protocol: bedrock/" + claude + ": the answer was cut off: the stream ended before messageStop"},

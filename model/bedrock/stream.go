@@ -386,7 +386,7 @@ func stopReason(raw string, calls, tried int) tenon.StopReason {
 	switch {
 	case calls == 0 && tried > 0:
 		return tenon.StopBadCall
-	case calls > 0:
+	case calls > 0, raw == "tool_use":
 		return tenon.StopToolUse
 	}
 	return tenon.StopEnd

@@ -475,8 +475,20 @@ func stopReason(raw string, calls, tried int, refused bool) tenon.StopReason {
 		return tenon.StopToolUse
 	case tried > 0: // no call has a name
 		return tenon.StopBadCall
+	case announces(raw):
+		return tenon.StopToolUse
 	}
 	return tenon.StopEnd
+}
+
+// announces reports whether a finish_reason says that the answer has calls. The list of calls can still be empty, for
+// example in vLLM with the tool choice required (vllm issue 53255).
+func announces(raw string) bool {
+	switch strings.ToLower(raw) {
+	case "tool_calls", "tool_call", "function_call", "tool_use":
+		return true
+	}
+	return false
 }
 
 // isEnd reports whether a finish_reason means that the model ended its turn. Sources: OpenAI; Text Generation Inference

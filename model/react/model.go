@@ -204,6 +204,9 @@ func (r *reply) response(from *tenon.Response) *tenon.Response {
 	}
 	switch {
 	case step.Final:
+		if out.Stop == tenon.StopToolUse { // the text says that it is the answer
+			out.Stop = tenon.StopEnd
+		}
 		if step.Answer != "" {
 			add(tenon.Part{Type: tenon.PartText, Text: step.Answer})
 		}

@@ -88,6 +88,7 @@ func TestGenerate(t *testing.T) {
 		{"no tools", tenon.Request{}, append(text("Thought: 42"), ended(tenon.StopEnd, textPart("Thought: 42"))), "text:Thought: 42 | text Thought: 42; stop"},
 		{"the last word as text", tenon.Request{Messages: twoSteps()[:3]}, append(text("It is 42"), ended(tenon.StopEnd, textPart("It is 42"))), "| text It is 42; stop"},
 		{"the last word as answer", tenon.Request{Messages: twoSteps()[:3]}, []tenon.Delta{ended(tenon.StopEnd, textPart("Final Answer: 42"))}, "text:42 | text 42; stop"},
+		{"RP-1 an answer that announces calls", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopToolUse, textPart("Final Answer: 42"))}, "text:42 | text 42; stop"},
 		{"the last word is a call", tenon.Request{Tools: bank, ToolChoice: "none"}, []tenon.Delta{ended(tenon.StopEnd, textPart("Thought: I look\nAction: ping"))}, "thinking:I look | text I look; stop"},
 	}
 	p, err := New(Config{})
