@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ const (
 	frameShown = 4 << 10
 	frameKept  = frameShown + frameSlack
 	frameSlack = 1 << 10
+	frameTail  = 200 // bytes of the end of a long message, which may have its id
 )
 
 // frames keeps the last messages. The zero value is ready.
@@ -46,6 +48,7 @@ type keptFrame struct {
 	sent  bool
 	bytes int
 	body  []byte
+	tail  []byte // the end of a message that is longer than body
 }
 
 // add keeps a message. The memory grows with the messages: an idle server needs little, and a busy one reaches the
@@ -59,7 +62,10 @@ func (f *frames) add(sent bool, body []byte) {
 	k := &f.ring[f.last%maxFrames]
 	f.last++
 	k.at, k.sent, k.bytes = time.Now(), sent, len(body)
-	k.body = append(k.body[:0], body[:min(len(body), frameKept)]...)
+	k.body, k.tail = append(k.body[:0], body[:min(len(body), frameKept)]...), k.tail[:0]
+	if len(body) > frameKept {
+		k.tail = append(k.tail, body[len(body)-frameTail:]...)
+	}
 }
 
 // all returns copies of the kept messages, oldest first, and the number of the last one. The lock is held only for
@@ -69,7 +75,7 @@ func (f *frames) all() (list []keptFrame, last uint64) {
 	defer f.mu.Unlock()
 	for seq := max(f.last, maxFrames) - maxFrames; seq < f.last; seq++ {
 		k := f.ring[seq%maxFrames]
-		k.body = slices.Clone(k.body)
+		k.body, k.tail = slices.Clone(k.body), slices.Clone(k.tail)
 		list = append(list, k)
 	}
 	return list, f.last
@@ -83,11 +89,39 @@ func (s *Server) trace(sent bool, body []byte) {
 	s.frames.add(sent, body)
 }
 
-// The beginnings of messages by which their kinds are recognized. Our messages and most servers' have these forms.
+// The beginnings and the end of long messages by which their kinds are recognized. The last bracket of a message
+// closes the message, so an id in front of it is the message's.
 var (
 	frameID     = lazyregexp.New(`^[^{]*\{(?:[^{}]{0,300}?,)?\s*"id"\s*:\s*("(?:[^"\\]|\\.){0,100}"|-?[0-9]+)`)
 	frameMethod = lazyregexp.New(`^[^{]*\{(?:[^{}]{0,300}?,)?\s*"method"\s*:\s*"([^"\\]{1,100})"`)
+	frameEnd    = lazyregexp.New(`[{,]\s*"id"\s*:\s*("(?:[^"\\]|\\.){0,100}"|-?[0-9]+)\s*` +
+		`(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 )
+
+// head returns the raw id and the method of a message, or "" for what it does not have. The keys may be in any order.
+func (k keptFrame) head() (id, method string) {
+	if k.bytes <= len(k.body) {
+		var top map[string]json.RawMessage
+		if json.Unmarshal(k.body, &top) == nil {
+			_ = json.Unmarshal(top["method"], &method) // a method that is no text is none
+			if id = string(top["id"]); id == "null" {
+				id = ""
+			}
+			return id, method
+		}
+	}
+	g := frameID().FindSubmatch(k.body)
+	if g == nil {
+		g = frameEnd().FindSubmatch(k.tail)
+	}
+	if g != nil {
+		id = string(g[1])
+	}
+	if g := frameMethod().FindSubmatch(k.body); g != nil {
+		method = string(g[1])
+	}
+	return id, method
+}
 
 // Frames returns the last messages, oldest first. mask removes secrets from each. If withhold is not empty, the texts
 // of tool calls are not shown, and withhold is the reason.
@@ -98,12 +132,7 @@ func (s *Server) Frames(mask func([]byte) []byte, withhold string) []Frame {
 	for i, k := range kept {
 		m := Frame{Seq: last - uint64(len(kept)-1-i), At: k.at, Sent: k.sent, Bytes: k.bytes,
 			Cut: k.bytes > len(k.body)}
-		if g := frameID().FindSubmatch(k.body); g != nil {
-			m.ID = string(g[1])
-		}
-		if g := frameMethod().FindSubmatch(k.body); g != nil {
-			m.Method = string(g[1])
-		}
+		m.ID, m.Method = k.head()
 		switch {
 		case m.Method != "" && m.Sent && m.ID != "":
 			asked[m.ID] = m.Method

@@ -51,3 +51,33 @@ func TestFrames(t *testing.T) {
 		t.Errorf("%d frames, from %+v to %+v", len(list), list[0], list[len(list)-1])
 	}
 }
+
+// TestFramesKeyOrder checks that an answer is matched with its request wherever its id is, and that the id of something
+// inside a message is not taken for the message's.
+func TestFramesKeyOrder(t *testing.T) {
+	long := strings.Repeat("x", 2*frameKept)
+	for name, tt := range map[string]struct {
+		body, id, method string
+		answer           bool
+	}{
+		"UX-11 the result first":        {`{"result":{},"jsonrpc":"2.0","id":4}`, "4", "ping", true},
+		"UX-11 the result has an id":    {`{"result":{"id":9,"method":"x"},"jsonrpc":"2.0","id":4}`, "4", "ping", true},
+		"UX-11 an error, the id inside": {`{"error":{"code":1,"message":"no"},"id":4,"jsonrpc":"2.0"}`, "4", "ping", true},
+		"UX-11 long, the id last":       {`{"result":{"id":9,"t":"` + long + `"},"jsonrpc":"2.0","id":4}`, "4", "ping", true},
+		"UX-11 long, then the version":  {`{"result":{"t":"` + long + `"},"id":4,"jsonrpc":"2.0"}`, "4", "ping", true},
+		"UX-11 long, an id inside":      {`{"jsonrpc":"2.0","method":"n","params":{"t":"` + long + `","x":{"id":4}}}`, "", "n", false},
+		"UX-11 a notice":                {`{"params":{"id":4},"method":"n","jsonrpc":"2.0"}`, "", "n", false},
+		"UX-11 a request, params first": {`{"params":{},"method":"ask","id":"a"}`, `"a"`, "ask", false},
+		"UX-11 an error without an id":  {`{"error":{"code":1},"id":null}`, "", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Server{frames: &frames{}}
+			s.frames.add(true, []byte(`{"jsonrpc":"2.0","id":4,"method":"ping"}`))
+			s.frames.add(false, []byte(tt.body))
+			f := s.Frames(func(b []byte) []byte { return b }, "")[1]
+			if f.ID != tt.id || f.Method != tt.method || f.Answer != tt.answer {
+				t.Errorf("id %q, method %q, answer %v; want %+v", f.ID, f.Method, f.Answer, tt)
+			}
+		})
+	}
+}
