@@ -5,7 +5,7 @@
 import path from "node:path";
 import type { Page } from "@playwright/test";
 import { payloads, quoted, unseen } from "./payloads";
-import { Project, type Watched, expect, test, visit } from "./tenon";
+import { Project, type Watched, expect, ready, test, visit } from "./tenon";
 
 let p: Project;
 const turns = Array.from({ length: 10 }, (_, n) => payloads.slice(n * 30, n * 30 + 30));
@@ -87,7 +87,7 @@ async function guarded(chrome: Parameters<typeof visit>[0], at: string): Promise
   };
   await w.page.addInitScript(guard);
   await w.page.reload();
-  await expect(w.page.getByRole("navigation", { name: "Pages" })).toBeVisible();
+  await ready(w.page);
   return { ...w, look: (within = "body") => look(w, within) };
 }
 

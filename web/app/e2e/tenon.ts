@@ -124,8 +124,14 @@ export async function visit(browser: Browser, project: Project, at = "/", size =
     return route.continue();
   });
   await page.goto(`${project.url}${at}#token=${project.token()}`);
-  await expect(page.getByRole("navigation", { name: "Pages" })).toBeVisible();
+  await ready(page);
   return { page, wrong };
+}
+
+/** The frame of the page is drawn before the scripts run. Until then it takes no clicks and no keys. */
+export async function ready(page: Page): Promise<void> {
+  await expect(page.getByRole("navigation", { name: "Pages" })).toBeVisible();
+  await expect(page.locator("#root > [inert]")).toHaveCount(0);
 }
 
 /** The tests share one browser. What a test opened in it is closed behind it: pages that are

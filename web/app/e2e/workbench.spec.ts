@@ -1,6 +1,6 @@
 import AxeBuilder from "@axe-core/playwright";
 import { type Provider, provide } from "./provider";
-import { Project, expect, test, visit } from "./tenon";
+import { Project, expect, ready, test, visit } from "./tenon";
 
 let p: Project;
 let provider: Provider;
@@ -475,7 +475,7 @@ test("accessibility: no serious finding on any page, in both themes", async ({ c
   for (const theme of ["light", "dark"]) {
     for (const at of [...places, `/runs/${runs[0]!.id}`, `/sessions/${runs[0]!.session}`]) {
       await page.goto(p.url + at);
-      await expect(page.getByRole("navigation", { name: "Pages" })).toBeVisible();
+      await ready(page);
       await page.evaluate((t) => (document.documentElement.dataset.theme = t), theme);
       await page.waitForTimeout(500);
       const { violations } = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]).analyze();
@@ -489,7 +489,7 @@ test("every page fits a width of 400 pixels, and is used without a mouse", async
   const { page } = await visit(chrome, p, "/", { width: 400, height: 800 });
   for (const at of places) {
     await page.goto(p.url + at);
-    await expect(page.getByRole("navigation", { name: "Pages" })).toBeVisible();
+    await ready(page);
     await page.waitForTimeout(300);
     const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     expect(over, at).toBeLessThanOrEqual(0);
@@ -515,7 +515,7 @@ test("UX-13 ? shows the keys, an address without a page says so, and each page h
   await expect(page.getByRole("main")).toHaveCSS("text-align", "center");
   await expect(page.getByRole("img")).toBeVisible();
   await page.getByRole("link", { name: "Runs" }).click();
-  await expect(page.getByRole("navigation", { name: "Pages" })).toBeVisible();
+  await ready(page);
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog", { name: "Keys" })).toContainText("Ctrl K");
   await page.keyboard.press("Escape");
@@ -541,6 +541,6 @@ test("without a token nothing is shown, and a wrong one is refused", async ({ ch
   await expect(page.getByRole("alert")).toBeVisible();
   await page.getByLabel("Token").fill(p.token());
   await page.getByRole("button", { name: "Sign in" }).click();
-  await expect(page.getByRole("navigation", { name: "Pages" })).toBeVisible();
+  await ready(page);
   expect(page.url()).not.toContain(p.token());
 });
