@@ -50,9 +50,9 @@ func interrupted(t *testing.T, q host.Question) (tenon.Run, *atomic.Int64, func(
 // TestKeyResumes asks with the key of a run whose process is gone. The process that asks resumes it.
 func TestKeyResumes(t *testing.T) {
 	q := host.Question{Text: "wait", Key: "k"}
-	ended := func(t *testing.T, h *host.Host, run string) {
+	ended := func(t *testing.T, ctx context.Context, h *host.Host, run string) {
 		t.Helper()
-		for e, err := range h.Runs().Events(t.Context(), run, 0) {
+		for e, err := range h.Runs().Events(ctx, run, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,14 +86,14 @@ func TestKeyResumes(t *testing.T) {
 			if err != nil || !s.Again || s.ID != run.ID {
 				t.Fatal(s, err)
 			}
-			ended(t, h, run.ID)
+			ended(t, ctx, h, run.ID)
 		},
 		"RP-16_steer": func(t *testing.T, ctx context.Context, h *host.Host, run tenon.Run) {
 			s, after, err := host.StartOrSteer(ctx, h, host.Question{Text: "more", Session: run.Session, Key: "other"}, "me")
 			if err != nil || after == 0 || s.ID != run.ID {
 				t.Fatal(s, after, err)
 			}
-			ended(t, h, run.ID)
+			ended(t, ctx, h, run.ID)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
