@@ -30,6 +30,10 @@ func (a *app) origin(cfg *config.Config, server string, entry servers.Config) (o
 		a.note("server '%s' is named as %s: its URL contains a credential, which a table must not hold",
 			server, table.ServerURI(server))
 		return origin{address: table.ServerURI(server), foreign: true}, nil
+	case entry.Transport != servers.TransportStdio && named && hasLogin(entry.URL):
+		a.note("server '%s' is named as %s: its URL has a password, which a table must not hold; use auth with a "+
+			"secret", server, table.ServerURI(server))
+		return origin{address: table.ServerURI(server), foreign: true}, nil
 	case entry.Transport != servers.TransportStdio:
 		o.address = entry.URL
 	case named:
@@ -51,16 +55,34 @@ func (a *app) origin(cfg *config.Config, server string, entry servers.Config) (o
 	}
 	if len(entry.Headers) > 0 && o.address == entry.URL {
 		a.note("server '%s' gets the headers %s, which a table does not hold: where the server is not configured, its "+
-			"rows are called without them; put a credential into servers.%s.auth, with a secret under secrets", server,
-			tenon.Visible(strings.Join(slices.Sorted(maps.Keys(entry.Headers)), ", ")), server)
+			"rows are called without them; put a credential into %s, with a secret under secrets", server,
+			tenon.Visible(strings.Join(slices.Sorted(maps.Keys(entry.Headers)), ", ")), authOf(server, named))
 	}
 	if entry.Auth.Type != "" && entry.Auth.Type != servers.AuthNone {
 		if o.credential = cfg.SecretName("servers." + server + ".auth.secret"); o.credential == "" {
 			a.note("server '%s' needs credentials that have no name, but a table holds only names of secrets; put the "+
-				"secret under secrets and name it in servers.%s.auth.secret", server, server)
+				"secret under secrets and name it in %s.secret", server, authOf(server, named))
 		}
 	}
 	return o, nil
+}
+
+// authOf names the key for the authentication of a server. A server of the command line has no entry yet.
+func authOf(server string, named bool) string {
+	if named {
+		return "servers." + server + ".auth"
+	}
+	return "auth of an entry in tenon.yaml (tenon servers add)"
+}
+
+// hasLogin reports whether a URL has a password.
+func hasLogin(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	_, has := u.User.Password()
+	return has
 }
 
 // fromVariables reports whether an address takes values of variables or secrets after its host, where tokens usually
