@@ -30,10 +30,6 @@ func (a *app) origin(cfg *config.Config, server string, entry servers.Config) (o
 		a.note("server '%s' is named as %s: its URL contains a credential, which a table must not hold",
 			server, table.ServerURI(server))
 		return origin{address: table.ServerURI(server), foreign: true}, nil
-	case entry.Transport != servers.TransportStdio && named && hasLogin(entry.URL):
-		a.note("server '%s' is named as %s: its URL has a password, which a table must not hold; use auth with a "+
-			"secret", server, table.ServerURI(server))
-		return origin{address: table.ServerURI(server), foreign: true}, nil
 	case entry.Transport != servers.TransportStdio:
 		o.address = entry.URL
 	case named:
@@ -73,16 +69,6 @@ func authOf(server string, named bool) string {
 		return "servers." + server + ".auth"
 	}
 	return "auth of an entry in tenon.yaml (tenon servers add)"
-}
-
-// hasLogin reports whether a URL has a password.
-func hasLogin(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	_, has := u.User.Password()
-	return has
 }
 
 // fromVariables reports whether an address takes values of variables or secrets after its host, where tokens usually
