@@ -45,7 +45,7 @@ func withoutRefused(c *compat.Conversion, section, list *tree.Node) *tree.Node {
 	return out
 }
 
-// unplaced returns a node that stands for a whole file in errors, for a table, which has no lines.
+// unplaced returns a node without a line, for errors about a table.
 func unplaced(n *tree.Node) *tree.Node { return &tree.Node{Src: n.Src} }
 
 // refuse adds the entries of servers and tools that the errors are about to the refused ones. It returns false if it

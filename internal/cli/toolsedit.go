@@ -137,8 +137,8 @@ func writtenArguments(p *config.Plan, name string) (list []writtenArgument, hasS
 		Schema    json.RawMessage   `json:"schema"`
 	}
 	if err := json.Unmarshal(raw, &entry); err != nil {
-		return nil, false, true, tenon.Errorf(tenon.CodeInvalid, "%s: tools.%s cannot be read: %w; edit the file", p.File,
-			name, err)
+		return nil, false, true, tenon.Errorf(tenon.CodeInvalid, "%s: tools.%s cannot be read: %w; edit the file",
+			p.File, name, err)
 	}
 	return entry.Arguments, entry.Schema != nil, true, nil
 }
