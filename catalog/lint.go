@@ -124,6 +124,11 @@ func (s *Snapshot) lintTool(t *tenon.Tool) []Finding {
 	for _, u := range s.Unchecked(t) {
 		add(LevelWarn, u.Pointer, "has a part in its %s that is not checked: %s", u.Field, u.Reason)
 	}
+	if names, whys := contradictions(t); len(names) > 0 {
+		for i, name := range names {
+			add(LevelWarn, "/properties/"+name, "has a parameter that contradicts itself: %s", whys[i])
+		}
+	}
 	var bare []string
 	for _, p := range Parameters(t) {
 		if p.Description == "" {

@@ -73,3 +73,21 @@ func TestLintLacking(t *testing.T) {
 	}
 	t.Errorf("RP-18_lint_lacking: lint does not say: %s; it says %v", want, s.Lint(nil))
 }
+
+// TestLintOfContradictions checks that lint names parameters whose values or default no call can have.
+func TestLintOfContradictions(t *testing.T) {
+	s, _ := Build([]Source{{Server: "s", Tools: []tenon.Tool{{Remote: "x", Description: "d", Input: []byte(
+		`{"type":"object","properties":{"a":{"type":"integer","enum":["b"]},"c":{"type":"number","enum":[1,2.5],"default":2.5}}}`)}}}})
+	var got []string
+	for _, f := range s.Lint(nil) {
+		if strings.Contains(f.Message, "contradicts") {
+			got = append(got, f.Level+" "+f.Pointer+" "+f.Message)
+		}
+	}
+	t.Run("RP-19_contradiction", func(t *testing.T) {
+		want := `warn /properties/a has a parameter that contradicts itself: its type is integer, and the allowed value "b" is not`
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("%q", got)
+		}
+	})
+}

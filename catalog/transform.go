@@ -162,6 +162,11 @@ func valueFits(root object, schema, value json.RawMessage) error {
 	return compiled.Validate(v)
 }
 
+// NotSimple returns why schema.types: simple leaves out a tool with this input schema, or "".
+func NotSimple(schema json.RawMessage) string {
+	return (&shaper{t: &tenon.Tool{Input: schema}}).simple()
+}
+
 // simple allows only parameters of plain types.
 func (c *shaper) simple() string {
 	root, ok := parseObject(c.t.Input)

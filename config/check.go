@@ -116,6 +116,7 @@ func (k *checker) run(ctx context.Context) {
 	for _, name := range k.order["schedules"] {
 		k.schedule("schedules."+name, k.c.Schedules[name])
 	}
+	k.groupsAndStates()
 	k.embeddings()
 	k.serve()
 	k.gateway()

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tenonhq/tenon/config/tree"
@@ -40,10 +41,11 @@ func (k *checker) literalArgs(p string) {
 	}
 }
 
-// writtenToken reports a token that is written into the file.
-func (k *checker) writtenToken(p string, n *tree.Node) {
+// writtenToken reports a token that is written into the file. hint replaces the usual one.
+func (k *checker) writtenToken(p string, n *tree.Node, hint ...string) {
 	before := len(k.Warns)
-	k.graded(k.c.Policy.LiteralSecrets, p, "put it into a variable and write ${NAME}", literalToken)
+	k.graded(k.c.Policy.LiteralSecrets, p, cmp.Or(strings.Join(hint, ""), "put it into a variable and write ${NAME}"),
+		literalToken)
 	for i := range k.Warns[before:] {
 		k.Warns[before+i].Daily = true
 	}

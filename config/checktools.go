@@ -96,6 +96,10 @@ func (k *checker) request(p string, r catalog.Request) {
 		k.bad(p+".allow_private", "", "has no effect: policy.urls.allow_private is false")
 	}
 	k.template(p+".body", r.Body, false)
+	if n := k.nodes[p+".body"]; n != nil && !k.typed && len(literalParts(r.Body)) > 0 {
+		k.writtenToken(p+".body", n, "a body takes no secret: send it in a header, such as Authorization: "+
+			"'Bearer {{ secrets.NAME }}'")
+	}
 	if r.Body != "" && (r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		k.bad(p+".body", "write method: POST", "a request of method %s has no body", cmp.Or(r.Method, http.MethodGet))
 	}

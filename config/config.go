@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -473,6 +474,10 @@ func template(files *ledger, file string) (string, error) {
 	b, err := files.read(file, maxTemplate)
 	if err != nil {
 		return "", err
+	}
+	if len(bytes.TrimSpace(b)) == 0 { // an empty template means the default one elsewhere
+		return "", tenon.Errorf(tenon.CodeConfig, "%s is empty: a react prompt must contain the question "+
+			"({{.question}}) and the tools ({{.tool_list}})", file)
 	}
 	_, err = react.New(react.Config{Template: string(b)})
 	return string(b), err

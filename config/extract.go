@@ -14,12 +14,14 @@ type extraction struct {
 	*compat.Conversion
 	lines  []string          // shell lines that set the variables
 	values map[string]string // tokens, by variable
+	// names maps the token and the URL of a server to the secret. A file may have several servers of one address.
+	names map[[2]string]*tree.Node
 }
 
 // extract replaces the literal tokens of a converted file by variables. It returns the shell lines that set the
 // variables, and the tokens by variable.
 func extract(c *compat.Conversion) ([]string, map[string]string) {
-	x := &extraction{Conversion: c, values: map[string]string{}}
+	x := &extraction{Conversion: c, values: map[string]string{}, names: map[[2]string]*tree.Node{}}
 	x.each("servers", x.server)
 	x.each("models", x.model)
 	// A value that was moved to a variable is no longer a literal.
@@ -216,9 +218,9 @@ func (x *extraction) headers(name string, e *tree.Node) {
 			headers.Vals[i] = x.variable(v, name+"_"+k.Val)
 			continue
 		case bearer && strings.EqualFold(k.Val, "Authorization"):
-			e.Append("auth", k, compat.AuthOf(v, "bearer", "", x.secret(v, name+"_token", token)))
+			e.Append("auth", k, compat.AuthOf(v, "bearer", "", x.token(v, name, e, token)))
 		default:
-			e.Append("auth", k, compat.AuthOf(v, "api_key", k.Val, x.secret(v, name+"_token", unquoted(v))))
+			e.Append("auth", k, compat.AuthOf(v, "api_key", k.Val, x.token(v, name, e, unquoted(v))))
 		}
 		headers.Keys, headers.Vals = append(headers.Keys[:i:i], headers.Keys[i+1:]...),
 			append(headers.Vals[:i:i], headers.Vals[i+1:]...)
@@ -227,6 +229,19 @@ func (x *extraction) headers(name string, e *tree.Node) {
 	if len(headers.Keys) == 0 {
 		e.Remove("headers")
 	}
+}
+
+// token returns the secret for the token of a server, which servers with the same URL and token share.
+func (x *extraction) token(at *tree.Node, name string, e *tree.Node, token string) *tree.Node {
+	key := [2]string{token, ""}
+	if url, _ := e.Get("url"); url != nil {
+		key[1] = url.Val
+	}
+	if there := x.names[key]; there != nil && key[1] != "" {
+		return tree.TextAt(at, there.Val)
+	}
+	x.names[key] = x.secret(at, name+"_token", token)
+	return x.names[key]
 }
 
 func (x *extraction) model(name string, e *tree.Node) {

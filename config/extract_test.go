@@ -131,3 +131,20 @@ func TestCapped(t *testing.T) {
 	}
 	_ = r.Close()
 }
+
+// TestExtractOneToken imports a file whose tools share one entry of mcp. Its servers share the variable of its token.
+func TestExtractOneToken(t *testing.T) {
+	t.Run("RP-17_one_token_of_several_servers", func(t *testing.T) {
+		got, err := Import(Source{Label: "tg.json", Extract: true, Data: []byte(`{
+			"mcp": {"a": {"url": "https://a.example/mcp", "auth-token": "hush-hush"},
+				"b": {"url": "https://b.example/mcp", "auth-token": "hush-hush"}},
+			"tool": {"x": {"type": "mcp-tool", "name": "x", "mcp-tool": "a"}, "y": {"type": "mcp-tool", "name": "y", "mcp-tool": "a"},
+				"z": {"type": "mcp-tool", "name": "z", "mcp-tool": "b"}}}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"export A_TOKEN='hush-hush'", "export B_TOKEN='hush-hush'"}; !slices.Equal(got.Export, want) {
+			t.Errorf("%q, want %q\n%s", got.Export, want, got.YAML())
+		}
+	})
+}

@@ -31,6 +31,9 @@ type Options struct {
 	CheckOwner func(path string, st fs.FileInfo) error
 	// NoTables does not read the tables of tool_tables. It is for commands that inspect or repair a broken table.
 	NoTables bool
+	// KeepUnset keeps references to variables that are not set, and names of files that do not exist, instead of
+	// reporting them. It is for commands that write the configuration in another form.
+	KeepUnset bool
 	// LookupEnv replaces os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
 	// Keyring replaces the system's keyring, where `keyring` and `prompt` keep secrets.

@@ -21,6 +21,9 @@ func TestRecognise(t *testing.T) {
 		{"groups", "mcp: {}\ntool: {}\nserverName: a", "trustgraph"},
 		{"config_with_servers", "config: {}\nservers: {}", ""},
 		{"entries_of_tool", "tool: {a: {mcp-tool: b}}", "trustgraph"},
+		{"RP-17_tool_and_prompt", "tool: {a: {type: prompt, template: t}}\nprompt: {system: x}", "trustgraph"},
+		{"RP-17_tool_as_text", `tool: {a: '{"type": "text-completion", "name": "a"}'}`, "trustgraph"},
+		{"RP-17_other_tool_and_prompt", "tool: x\nprompt: y", ""},
 		{"one_server_of_AIDK", "serverName: a\nmcp-tool: b", "aidk"},
 		{"first_entry_of_a_list_decides", "[{x: 1}, {type: tool}, {serverName: a}]", "trustgraph"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/compat"
 	"github.com/tenonhq/tenon/compat/trustgraph"
 	"github.com/tenonhq/tenon/config/tree"
@@ -117,12 +118,34 @@ func validate(c *compat.Conversion, there []string) {
 	(&checker{decoder: d, c: cfg, root: root}).run(context.Background()) // apart: no file is read
 	c.Errs = append(c.Errs, s.Errs...)
 	c.Warns = append(c.Warns, literals(c, s.Warns)...)
+	notSimple(c, cfg)
 	for p, n := range d.late { // the file into which the result is written may define the secrets
 		for _, secret := range secretsIn(n.Val) {
 			if _, ok := cfg.Secrets[secret]; !ok {
 				c.Warn(n, p, fmt.Sprintf("nothing in the file says where '%s' is read", secret),
 					"name it under secrets")
 			}
+		}
+	}
+}
+
+// notSimple reports the imported tools that schema.types: simple leaves out, which a profile may set.
+func notSimple(c *compat.Conversion, cfg *Config) {
+	list, _ := c.Out.Get("tools")
+	servers, _ := c.Out.Get("servers")
+	for k := range list.All() {
+		t := cfg.Tools[k.Val].WithDefaults(k.Val)
+		own, _ := servers.Get(t.Server) // servers of the receiving file have their own types
+		if own == nil || len(t.Schema) == 0 || cfg.Servers[t.Server].Schema.Types != catalog.TypesSimple {
+			continue
+		}
+		if why := catalog.NotSimple(t.Schema); why != "" {
+			at := k
+			if c.Kind == compat.KNIME {
+				at = unplaced(k)
+			}
+			c.Warn(at, "tools."+k.Val, "no run sees the tool: "+why, "offer it with servers."+t.Server+
+				".schema: {types: full}")
 		}
 	}
 }
@@ -137,7 +160,7 @@ func literals(c *compat.Conversion, warns []Error) (out []Error) {
 		if reported || w.Message != literalToken && w.Message != literalCredential {
 			continue
 		}
-		if w.Message == literalToken {
+		if w.Message == literalToken && !strings.HasPrefix(w.Path, "tools.") {
 			w.Hint = "--extract-secrets puts a variable in its place"
 		}
 		w.Daily = false

@@ -27,12 +27,12 @@ tools:
     kind: http
     description: Tests
     request: {url: http://127.0.0.1:1/?token=in-a-request, headers: {X-Auth-Token: in-its-header,
-      Authorization: 'Bearer {{ secrets.k }}'}}
+      Authorization: 'Bearer {{ secrets.k }}'}, method: POST, body: '{"user": "me", "password": "in-its-body"}'}
 secrets: {k: {env: K}}
 `
 
 var literalValues = []string{"abcdef0123", "ghp_abcdefghijklmnopqrst", "8f14e45fceea167a", "S3cr3t!Passw0rd99", "hunter2",
-	"inner-word", "in-settings", "in-a-header", "in-a-query", "in-a-request", "in-its-header",
+	"inner-word", "in-settings", "in-a-header", "in-a-query", "in-a-request", "in-its-header", "in-its-body",
 	"in-a-parameter", "at-the-top"}
 
 // contained returns the literals of literalFile that a text contains.
@@ -77,12 +77,13 @@ func TestLiteralSecrets(t *testing.T) {
 	for _, path := range []string{"servers.a.args[2]", "servers.a.args[3]", "servers.a.env.API_KEY",
 		"servers.a.env.PASSWORD", "servers.a.env.DB_PASS2", "servers.a.env.DATABASE_URL",
 		"servers.a.config.deep[0].client_secret", "servers.b.headers.X-API-Key",
-		"servers.a.config.api_secret", "servers.c.url", "tools.d.request.url", "tools.d.request.headers.X-Auth-Token"} {
+		"servers.a.config.api_secret", "servers.c.url", "tools.d.request.url", "tools.d.request.headers.X-Auth-Token",
+		"tools.d.request.body"} {
 		if !strings.Contains(strings.Join(warned, "\n")+"\n", path+"\n") {
 			t.Errorf("no warning about %s: %q", path, warned)
 		}
 	}
-	if len(warned) != 12 {
+	if len(warned) != 13 {
 		t.Errorf("warnings: %q", warned)
 	}
 	shown, err := c.Show("")

@@ -188,7 +188,7 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 		given: &given{}, envs: map[string]map[string]string{}}
 	trees := make([]*tree.Node, len(files))
 	for i, f := range files {
-		f.src.Vars = &tree.Variables{Lookup: o.LookupEnv, Home: o.Home}
+		f.src.Vars = &tree.Variables{Lookup: o.LookupEnv, Home: o.Home, KeepUnset: o.KeepUnset}
 		if f.src.Path != "" {
 			c.read = append(c.read, f.src.Path, filepath.Join(f.src.Dir, ".env"))
 			if err := l.meetFile(f); err != nil {
@@ -214,7 +214,7 @@ func build(ctx context.Context, o Options, files []file) (*Config, error) {
 	c.layered(files, trees, s)
 	d := &decoder{Sink: s, vars: files[0].src.Vars, nodes: map[string]*tree.Node{}, keyed: map[string]*tree.Node{},
 		order:   map[string][]string{},
-		secrets: c.secrets, late: c.late}
+		secrets: c.secrets, late: c.late, apart: o.KeepUnset}
 	c.vars, c.nodes, c.order = d.vars, d.nodes, d.order
 	d.decode(c.tree, place{}, reflect.ValueOf(c).Elem(), field{})
 	top := files[0].src
@@ -326,7 +326,7 @@ func (o Options) keyVariables(l *ledger, files []file) *tree.Variables {
 			return f.src.Vars
 		}
 	}
-	vars := &tree.Variables{Lookup: o.LookupEnv, Home: o.Home}
+	vars := &tree.Variables{Lookup: o.LookupEnv, Home: o.Home, KeepUnset: o.KeepUnset}
 	if u := o.userFile(); !o.NoUser && u != "" {
 		dotenv(l, &tree.Source{Label: o.label(u), Dir: filepath.Dir(u), Order: len(files), Vars: vars}, &tree.Sink{})
 	}

@@ -161,6 +161,12 @@ func (k *checker) tool(p, name string, t catalog.Tool) {
 		case a.Name != tenon.Visible(a.Name):
 			k.bad(at+".name", "", "hidden characters in a name")
 		}
+		if !k.has(at + ".type") {
+			a.Type = "" // the server's type
+		}
+		if why := a.Contradiction(); why != "" {
+			k.note(at, "", "the argument '%s' contradicts itself: %s", a.Name, why)
+		}
 		seen = append(seen, a.Name)
 	}
 }

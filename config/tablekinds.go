@@ -134,22 +134,45 @@ func rowMistake(err error) string {
 
 // noRowSecrets refuses a request that contains a secret, because the row could send the secret anywhere.
 func noRowSecrets(t *table.Tool, r *table.Request) error {
-	templates, err := policy.NewTemplates()
-	if err != nil {
+	header, secret, err := headerSecret(r.Headers)
+	if err != nil || secret == "" {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
-		text, err := templates.Compile(r.Headers[name], true)
+	return tenon.Errorf(tenon.CodeDenied, "tool '%s' came with a table, and its header %s wants the secret "+
+		"'%s'; look at it, and make it a tool of the configuration",
+		tenon.Visible(t.Name), tenon.Visible(header), tenon.Visible(secret))
+}
+
+// headerSecret returns the first header of a request that contains a secret, and the secret's name. Both are empty if
+// there is none. tenon calls no request of a table's row that contains a secret.
+func headerSecret(headers map[string]string) (header, secret string, err error) {
+	templates, err := policy.NewTemplates()
+	if err != nil {
+		return "", "", err
+	}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		text, err := templates.Compile(headers[name], true)
 		if err != nil {
 			continue // the checks of the configuration report the mistake
 		}
 		if secrets := text.Secrets(); len(secrets) > 0 {
-			return tenon.Errorf(tenon.CodeDenied, "tool '%s' came with a table, and its header %s wants the secret "+
-				"'%s'; look at it, and make it a tool of the configuration",
-				tenon.Visible(t.Name), tenon.Visible(name), tenon.Visible(secrets[0]))
+			return name, secrets[0], nil
 		}
 	}
-	return nil
+	return "", "", nil
+}
+
+// RowFlaw returns why no configuration can use a row of kind http or prompt, or "". A model that only some
+// configurations have is no flaw.
+func RowFlaw(t *table.Tool) string {
+	if t.Kind != table.HTTP && t.Kind != table.Prompt {
+		return ""
+	}
+	_, err := (&Config{}).RowTool(t)
+	if err == nil || tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return ""
+	}
+	return err.Error()
 }
 
 // TableWorkflow is a workflow from a tool table. It is not trusted: descriptions and annotations in its file are

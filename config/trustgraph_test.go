@@ -397,3 +397,48 @@ func TestSurrogates(t *testing.T) {
 		})
 	}
 }
+
+// TestTrustGraphSharedEntry changes one of two tools that have one entry of mcp. The other tool keeps the entry.
+func TestTrustGraphSharedEntry(t *testing.T) {
+	const before = `{"mcp":{"bank":{"url":"https://bank.example/mcp"},"old_2":{"url":"https://other.example/mcp"}},"tool":{
+		"new":{"type":"mcp-tool","name":"balance","description":"B","mcp-tool":"bank"},
+		"old":{"type":"mcp-tool","name":"old_balance","description":"O","mcp-tool":"bank"}}}`
+	in, err := Import(Source{Label: "tg.json", Data: []byte(before)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := string(in.YAML())
+	for _, tt := range []struct{ name, tool, from, to string }{
+		{"RP-17_shared_entry_second_tool", "old_balance", `"description":"O","mcp-tool":"bank"`,
+			`"description":"O","mcp-tool":"old_balance"`},
+		{"RP-17_shared_entry_first_tool", "balance", `"description":"B","mcp-tool":"bank"`,
+			`"description":"B","mcp-tool":"balance"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			head, tail, ok := strings.Cut(made, "\n  "+tt.tool+":")
+			changed := head + "\n  " + tt.tool + ":" + strings.Replace(tail, "remote_name: bank", "remote_name: complexy", 1)
+			if !ok || changed == made {
+				t.Fatalf("no remote_name of %s in\n%s", tt.tool, made)
+			}
+			back, _, err := loadText(t, "tenon.yaml", changed).Export(compat.TrustGraph)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Replace(before, tt.from, tt.to, 1)
+			want = strings.Replace(want, `"old_2":`, `"`+tt.tool+
+				`":{"url":"https://bank.example/mcp","remote-name":"complexy"},"old_2":`, 1)
+			if diff := cmp.Diff(canonical(t, []byte(want)), canonical(t, back)); diff != "" {
+				t.Errorf("%s\nof\n%s", diff, changed)
+			}
+		})
+	}
+	t.Run("RP-17_shared_entry_unchanged", func(t *testing.T) {
+		back, _, err := loadText(t, "tenon.yaml", made).Export(compat.TrustGraph)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(canonical(t, []byte(before)), canonical(t, back)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

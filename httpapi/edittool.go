@@ -167,6 +167,7 @@ func (p *toolPlace) fixedArguments() string {
 // writtenTool is an entry as the file has it.
 type writtenTool struct {
 	Arguments []json.RawMessage `json:"arguments"`
+	Mode      json.RawMessage   `json:"arguments_mode"`
 	Schema    json.RawMessage   `json:"schema"`
 }
 
@@ -267,7 +268,7 @@ func (c *call) putConfigTool() error {
 	}
 	edits := config.Edits{Digest: r.Digest}
 	if p.exists {
-		arguments, err := p.argumentChanges(r.Arguments)
+		arguments, err := p.argumentChanges(r.Arguments, r.Keys["arguments_mode"])
 		if err != nil {
 			return err
 		}
@@ -286,7 +287,7 @@ func (c *call) putConfigTool() error {
 			entry = append(entry, f)
 		}
 	}
-	if len(r.Arguments) > 0 {
+	if len(r.Arguments) > 0 || r.Arguments != nil && replaces(r.Keys["arguments_mode"]) {
 		entry = append(entry, config.Field{Key: "arguments", Value: argumentFields(r.Arguments)})
 	}
 	if set := setFields(rules); len(set) > 0 {
@@ -294,6 +295,13 @@ func (c *call) putConfigTool() error {
 	}
 	edits.Changes = []config.Change{{Section: "tools", Name: p.name, Add: true, Entry: entry}}
 	return c.propose(edits, r.DryRun)
+}
+
+// replaces reports whether a value of arguments_mode is replace, with which an empty list says that the tool has no
+// arguments.
+func replaces(mode json.RawMessage) bool {
+	var s string
+	return json.Unmarshal(mode, &s) == nil && s == catalog.ArgumentsReplace
 }
 
 // checkArguments checks the names of arguments.
@@ -358,7 +366,7 @@ func (a ToolArgument) fields() []config.Field {
 
 // argumentFields converts new arguments to the form that is written to the file.
 func argumentFields(list []ToolArgument) []config.Fields {
-	var out []config.Fields
+	out := []config.Fields{}
 	for _, a := range list {
 		var f config.Fields
 		for _, field := range a.fields() {
@@ -372,10 +380,16 @@ func argumentFields(list []ToolArgument) []config.Fields {
 }
 
 // argumentChanges returns the changes of the entry's arguments. An argument without an index changes the argument of
-// the same name. If there is none, it is new.
-func (p *toolPlace) argumentChanges(list []ToolArgument) (out []config.Field, err error) {
+// the same name. If there is none, it is new. mode is the new value of arguments_mode; empty if it does not change.
+func (p *toolPlace) argumentChanges(list []ToolArgument, mode json.RawMessage) (out []config.Field, err error) {
 	if list == nil {
 		return nil, nil
+	}
+	if mode == nil {
+		mode = p.written().Mode
+	}
+	if len(list) == 0 && replaces(mode) && p.written().Schema == nil {
+		return []config.Field{{Key: "arguments", Value: argumentFields(list)}}, nil
 	}
 	var was []ToolArgument
 	for i, raw := range p.written().Arguments {

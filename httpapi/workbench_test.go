@@ -316,6 +316,16 @@ func TestEditAnEntry(t *testing.T) {
 			}
 		})
 	}
+	t.Run("RP-18_no_arguments", func(t *testing.T) {
+		e.write(t, "version: 1\nservers:\n  house: {command: x}\n")
+		const want = "\ntools:\n  pass:\n    server: house\n    arguments_mode: replace\n    arguments: []\n"
+		body := map[string]any{"arguments": []any{}, "keys": map[string]any{"arguments_mode": "replace"}}
+		for range 2 { // a new entry, and then one that exists
+			if status, text := e.put(t, body); status != 200 || !strings.HasSuffix(e.text(t), want) {
+				t.Errorf("%d %s\n%s", status, text, e.text(t))
+			}
+		}
+	})
 	t.Run("RP-18_conflict", e.testConflict)
 	t.Run("RP-18_refused", e.testRefused)
 	t.Run("RP-18_new_entry", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -24,9 +25,14 @@ var (
 	dsnName    = lazyregexp.New(`(?i)(^|[_-]|[a-z])(dsn|connection[_-]?string|conn[_-]?str|(database|db)[_-]?ur[il])$`)
 	// dsnPair matches a password in a text such as "host=db;password=x".
 	dsnPair = lazyregexp.New(`(?i)(?:^|[;\s&?])(?:password|passwd|pwd|accountkey|sharedaccesskey|accesskey|` +
-		`sharedaccesssignature)\s*=\s*("[^"]*"|'[^']*'|[^;\s&]+)`)
+		`sharedaccesssignature)\s*=\s*("[^"]*"|'[^']*'|\{\{[^}]*\}\}|[^;\s&]+)`)
 	// dsnLogin matches the password of a text such as "user:password@tcp(host)/db".
 	dsnLogin = lazyregexp.New(`^[^:@/\s]*:([^@\s]+)@`)
+	// jsonMember matches a member of a JSON object whose value is a text.
+	jsonMember = lazyregexp.New(`"((?:[^"\\]|\\.)*)"\s*:\s*"((?:[^"\\]|\\.)*)"`)
+	// formBody matches a body of application/x-www-form-urlencoded with several fields.
+	formBody = lazyregexp.New(`^\s*[A-Za-z0-9_.~%+\[\]-]+=(?:\{\{[^}]*\}\}|[^&\s])*` +
+		`(?:&[A-Za-z0-9_.~%+\[\]-]+=(?:\{\{[^}]*\}\}|[^&\s])*)+\s*$`)
 )
 
 // NamesSecret reports whether a variable, a header, a flag or a setting of this name usually has a secret value. A
@@ -92,8 +98,51 @@ func MaskValue(value string, names ...string) string {
 	return MaskAddresses(value)
 }
 
-// passwordsIn returns the places of the passwords in a text that is no URL and connects to a database.
+// passwordsIn returns the places of the passwords in a text that is no URL: one that connects to a database, JSON, or a
+// form of HTTP. They are in order and do not overlap.
 func passwordsIn(value string, names []string) (places [][2]int) {
+	all := slices.Concat(connectionPasswords(value, names), memberSecrets(value), formSecrets(value))
+	slices.SortFunc(all, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], b[1]-a[1]) })
+	for _, at := range all {
+		if len(places) == 0 || at[0] >= places[len(places)-1][1] {
+			places = append(places, at)
+		}
+	}
+	return places
+}
+
+// memberSecrets returns the places of the secret members of JSON objects in a text. The name key alone is none:
+// {"key": "PROJ"} names a project.
+func memberSecrets(value string) (places [][2]int) {
+	if !strings.ContainsRune(value, '{') {
+		return nil
+	}
+	for _, m := range jsonMember().FindAllStringSubmatchIndex(value, -1) {
+		name := value[m[2]:m[3]]
+		plain, err := strconv.Unquote(`"` + value[m[4]:m[5]] + `"`)
+		if err != nil {
+			plain = value[m[4]:m[5]]
+		}
+		if IsSecretValue(plain, name) && (!strings.EqualFold(name, "key") || LooksLikeToken(plain)) {
+			places = append(places, [2]int{m[4], m[5]})
+		}
+	}
+	return places
+}
+
+// formSecrets returns the places of the secret fields of a form, such as a=b&client_secret=c.
+func formSecrets(value string) (places [][2]int) {
+	if strings.Contains(value, "://") || !formBody().MatchString(value) {
+		return nil
+	}
+	for _, p := range pairPlaces(value, 0) {
+		places = append(places, [2]int{p.From, len(strings.TrimRight(value[:p.To], "\r\n\t "))})
+	}
+	return places
+}
+
+// connectionPasswords returns the places of the passwords in a text that connects to a database.
+func connectionPasswords(value string, names []string) (places [][2]int) {
 	for _, m := range dsnPair().FindAllStringSubmatchIndex(value, -1) {
 		places = append(places, [2]int{m[2], m[3]})
 	}

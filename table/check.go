@@ -40,6 +40,12 @@ const MaxFlaws = 10_000
 // Check reads the rest of a table and returns the flaws of its tools, at most [MaxFlaws]. If the table
 // cannot be read to its end, it returns the flaws so far with the error.
 func (r *Reader) Check(ctx context.Context) ([]Flaw, error) {
+	return r.CheckTools(ctx, func(*Tool) string { return "" })
+}
+
+// CheckTools is [Reader.Check] with a further check of each tool without flaws. more returns the flaw of the tool's
+// server_uri, or "".
+func (r *Reader) CheckTools(ctx context.Context, more func(t *Tool) string) ([]Flaw, error) {
 	var list []Flaw
 	for row, err := range r.Rows(ctx) {
 		if err != nil {
@@ -49,7 +55,7 @@ func (r *Reader) Check(ctx context.Context) ([]Flaw, error) {
 			if !c.IsTool() {
 				continue
 			}
-			for _, f := range row.flaws(c, r.store) {
+			for _, f := range row.flaws(c, r.store, more) {
 				f.Row, f.ID, f.Column = row.Index, row.ID, c.Name
 				if list = append(list, f); len(list) >= MaxFlaws {
 					return list, nil
@@ -61,7 +67,7 @@ func (r *Reader) Check(ctx context.Context) ([]Flaw, error) {
 }
 
 // flaws checks one cell.
-func (c Cells) flaws(col Column, store *Store) []Flaw {
+func (c Cells) flaws(col Column, store *Store, more func(t *Tool) string) []Flaw {
 	t, err := c.Tool(col)
 	var field *fieldError
 	switch {
@@ -72,7 +78,13 @@ func (c Cells) flaws(col Column, store *Store) []Flaw {
 	case t == nil:
 		return nil
 	}
-	return t.flaws(store)
+	list := t.flaws(store)
+	if len(list) == 0 {
+		if what := more(t); what != "" {
+			list = []Flaw{{Field: "8", What: what}}
+		}
+	}
+	return list
 }
 
 // flaws checks one tool.

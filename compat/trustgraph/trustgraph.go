@@ -20,15 +20,29 @@ type Format struct{}
 // Recognise implements compat.Format.
 func (Format) Recognise(root *tree.Node) compat.Certainty {
 	tool, _ := root.Get("tool")
+	prompt, _ := root.Get("prompt")
 	switch {
 	case compat.HasKey(root, "mcp") && tool != nil, compat.HasKey(root, "config") && !compat.HasKey(root, "servers"),
-		tool != nil && compat.OfEntry(tool.Vals...) == compat.TrustGraph:
+		tool != nil && (compat.OfEntry(tool.Vals...) == compat.TrustGraph || areTools(tool)),
+		tool != nil && tool.Kind == tree.Map && prompt != nil && prompt.Kind == tree.Map:
 		return compat.ByKeys
 	case compat.IsList(root) && compat.OfEntry(root.Vals...) == compat.TrustGraph,
 		compat.OfEntry(root) == compat.TrustGraph:
 		return compat.ByEntry
 	}
 	return compat.Unlike
+}
+
+// areTools reports whether an entry of the group tool, as an object or as JSON text, has a type of TrustGraph's tools.
+func areTools(group *tree.Node) bool {
+	return slices.ContainsFunc(group.Vals, func(v *tree.Node) bool {
+		if v.Kind == tree.Scalar {
+			v = jsonText(v)
+		}
+		kind, _ := v.Get("type")
+		return kind != nil && slices.Contains([]string{graphMCP, graphPrompt, graphCompletion, "knowledge-query",
+			"structured-query", "agent"}, kind.Val)
+	})
 }
 
 // Convert implements compat.Format.

@@ -19,6 +19,8 @@ type Variables struct {
 	Home   string
 	Lax    bool // replace an unset variable by "" and add a warning
 	Keep   bool // keep variables as they are written
+	// KeepUnset keeps references to unset variables as they are written.
+	KeepUnset bool
 	// Secret returns the value for ${secret:NAME}. If it is nil, the reference is kept.
 	Secret func(name string) string
 }
@@ -98,6 +100,8 @@ func (v *Variables) Expand(s string, n *Node, path string, sink *Sink) string {
 			b.WriteString(def)
 		case ok:
 			b.WriteString(val)
+		case v.KeepUnset:
+			b.WriteString("${" + name + "}")
 		case v.Lax:
 			sink.Warn(n, path, fmt.Sprintf("environment variable '%s' not found; it is empty", name), "")
 		default:

@@ -328,7 +328,9 @@ func newConfigExport(a *app) *cobra.Command {
 			if kind == "" {
 				return usage(cmd, "--to is missing: %s", strings.Join(config.Kinds(), ", "))
 			}
-			cfg, err := config.Load(cmd.Context(), a.configOptions())
+			o := a.configOptions()
+			o.KeepUnset = true
+			cfg, err := config.Load(cmd.Context(), o)
 			if err != nil {
 				return err
 			}

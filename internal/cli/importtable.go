@@ -75,7 +75,7 @@ func (a *app) importTable(ctx context.Context, file string, write bool) (src con
 	for _, row := range rows {
 		left, err := m.add(row)
 		if err != nil {
-			return src, nil, tenon.Errorf(tenon.ErrorCode(err), "%s: %s: %w", file, row.Place(), err)
+			left = err.Error()
 		}
 		if left != "" {
 			a.note("%s: %s: left out: %s", file, row.Place(), left)
@@ -183,6 +183,9 @@ func (m *madeOfTable) add(row table.ToolRow) (left string, err error) {
 	if t.Kind.IsOwn() {
 		if left := missing(t, address); left != "" {
 			return left, nil
+		}
+		if flaw := config.RowFlaw(t); flaw != "" {
+			return flaw, nil
 		}
 		m.Tools[m.names.Make(t.Name)] = config.RowEntry(t, address, schema)
 		return "", nil

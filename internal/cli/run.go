@@ -254,8 +254,20 @@ func (a *app) ready(ctx context.Context, q *asking, f *conversationFiles, data *
 	if err != nil {
 		return nil, question, done, err
 	}
-	h, err = a.open(ctx, o)
+	if h, err = a.open(ctx, o); err == nil && a.remote == "" {
+		a.noteGroups(h.Service().Info().Config, q.groups)
+	}
 	return h, question, done, err
+}
+
+// noteGroups warns of groups that no tool of the configuration has.
+func (a *app) noteGroups(c *config.Config, groups []string) {
+	known := c.Groups()
+	for _, g := range groups {
+		if g != "*" && g != "" && !slices.Contains(known, g) {
+			a.note("no tool of the configuration is in the group '%s'%s", g, didYouMean(g, known))
+		}
+	}
 }
 
 func (a *app) run(ctx context.Context, q *asking, f *conversationFiles, data *dataFiles, text string) (err error) {

@@ -39,7 +39,11 @@ var rowMakers = map[string]func(ctx context.Context, h *host.Host, t *tenon.Tool
 		return ownRow(t, table.Agent, table.AgentURI(t.Remote)), "", nil
 	},
 	tenon.KindPrompt: func(_ context.Context, _ *host.Host, t *tenon.Tool, e catalog.Tool) (table.Row, string, error) {
-		return ownRow(t, table.Prompt, table.PromptText{Template: e.Template, Model: e.Model}.URI()), "", nil
+		why := ""
+		if len(servers.SecretPlaces(e.Template)) > 0 {
+			why = "its template contains a credential, which a table must not"
+		}
+		return ownRow(t, table.Prompt, table.PromptText{Template: e.Template, Model: e.Model}.URI()), why, nil
 	},
 	tenon.KindHTTP: func(_ context.Context, _ *host.Host, t *tenon.Tool, e catalog.Tool) (table.Row, string, error) {
 		r := e.Request
@@ -70,6 +74,15 @@ func kindRow(ctx context.Context, h *host.Host, t *tenon.Tool) (row table.Row, w
 		}
 	}
 	return maker(ctx, h, t, entry)
+}
+
+// noteUncallable warns of a row that no program can call, such as a request with a secret. Its owner can still read it
+// in the table.
+func (a *app) noteUncallable(t *table.Tool) {
+	if flaw := config.RowFlaw(t); flaw != "" {
+		a.note("tool '%s' is in the table, but no tenon calls its row, and tenon tables check reports it: %s", t.Name,
+			flaw)
+	}
 }
 
 // private returns why a request must not be written to a table, or "" if it may. Literals are judged as in the

@@ -267,8 +267,11 @@ func (p *tablePick) isServer(t *table.Tool) bool {
 	if len(p.servers) == 0 {
 		return true
 	}
-	s := serverOf(t)
-	for _, name := range []string{s["uri"].(string), s["host"].(string), s["name"].(string)} {
+	s, port := serverOf(t), ""
+	if u, err := url.Parse(t.Server); err == nil && t.Kind == table.MCP {
+		port = u.Host // descriptions name a server by its host and port
+	}
+	for _, name := range []string{s["uri"].(string), s["host"].(string), port, s["name"].(string)} {
 		if name != "" && (catalog.Match(p.servers, name) || slices.Contains(p.servers, name)) {
 			return true
 		}

@@ -239,6 +239,10 @@ func noteOf(s catalog.Step) string {
 		return "" // the hidden fields show it in fewer words
 	case s.Field == "input_schema" || s.Field == "rules":
 		return s.Step + ": " + s.Field + " " + shorten(s.After, 200)
+	case s.Before == s.After: // the configuration says what the server says
+		return ""
+	case shorten(s.Before, 80) == shorten(s.After, 80):
+		return s.Step + ": " + s.Field + " changed after its first 80 characters"
 	}
 	return s.Step + ": " + s.Field + " '" + shorten(s.Before, 80) + "' -> '" + shorten(s.After, 80) + "'"
 }

@@ -74,9 +74,9 @@ func (a *app) setTool(cmd *cobra.Command, name string, e *toolEntry) (config.Cha
 	change := config.Change{Section: "tools", Name: name}
 	plan, err := a.planEdit(cmd.Context(), a.configOptions(), config.Edits{})
 	var was []writtenArgument
-	exists := false
+	exists, hasSchema := false, false
 	if err == nil { // else the edit itself says what is wrong
-		was, exists, err = writtenArguments(plan, name)
+		was, hasSchema, exists, err = writtenArguments(plan, name)
 		if err != nil {
 			return change, err
 		}
@@ -84,7 +84,7 @@ func (a *app) setTool(cmd *cobra.Command, name string, e *toolEntry) (config.Cha
 	if !exists && e.server == "" {
 		return change, usage(cmd, "--server is required, because there is no entry tools.%s", name)
 	}
-	fields, err := e.entry(cmd, was)
+	fields, err := e.entry(cmd, was, hasSchema)
 	if err != nil {
 		return change, err
 	}
@@ -96,7 +96,7 @@ func (a *app) setTool(cmd *cobra.Command, name string, e *toolEntry) (config.Cha
 		return change, nil
 	}
 	for _, f := range fields {
-		if list, ok := f.Value.([]config.Fields); ok && f.Key == "arguments" {
+		if list, ok := f.Value.([]config.Fields); ok && f.Key == "arguments" && len(list) > 0 {
 			change.Keys = append(change.Keys, argumentUpdates(was, list)...)
 			continue
 		}
@@ -126,20 +126,21 @@ type writtenArgument struct {
 	Name string `json:"name"`
 }
 
-// writtenArguments returns the arguments of an entry as the file has them.
-func writtenArguments(p *config.Plan, name string) (list []writtenArgument, exists bool, err error) {
+// writtenArguments returns the arguments of an entry as the file has them, and whether it has a schema.
+func writtenArguments(p *config.Plan, name string) (list []writtenArgument, hasSchema, exists bool, err error) {
 	raw := p.EntryJSON("tools", name)
 	if raw == nil {
-		return nil, false, nil
+		return nil, false, false, nil
 	}
 	var entry struct {
 		Arguments []writtenArgument `json:"arguments"`
+		Schema    json.RawMessage   `json:"schema"`
 	}
 	if err := json.Unmarshal(raw, &entry); err != nil {
-		return nil, true, tenon.Errorf(tenon.CodeInvalid, "%s: tools.%s cannot be read: %w; edit the file", p.File,
-			name, err)
+		return nil, false, true, tenon.Errorf(tenon.CodeInvalid, "%s: tools.%s cannot be read: %w; edit the file",
+			p.File, name, err)
 	}
-	return entry.Arguments, true, nil
+	return entry.Arguments, entry.Schema != nil, true, nil
 }
 
 // removals returns the changes that remove arguments, the last one first. Without any argument left, the entry has no
@@ -209,8 +210,9 @@ func argumentUpdates(was []writtenArgument, list []config.Fields) (out []config.
 	return out
 }
 
-// entry builds the entry from the flags. was are the arguments of an existing entry.
-func (e *toolEntry) entry(cmd *cobra.Command, was []writtenArgument) (config.Entry, error) {
+// entry builds the entry from the flags. was are the arguments of an existing entry, and hasSchema says that it has a
+// schema instead.
+func (e *toolEntry) entry(cmd *cobra.Command, was []writtenArgument, hasSchema bool) (config.Entry, error) {
 	var entry config.Entry
 	if e.server != "" {
 		entry = append(entry, config.Field{Key: "server", Value: e.server})
@@ -258,6 +260,8 @@ func (e *toolEntry) entry(cmd *cobra.Command, was []writtenArgument) (config.Ent
 	}
 	if len(list) > 0 {
 		entry = append(entry, config.Field{Key: "arguments", Value: list})
+	} else if e.mode == "replace" && len(was) == 0 && !hasSchema { // the tool has no arguments
+		entry = append(entry, config.Field{Key: "arguments", Value: []config.Fields{}})
 	}
 	text("arguments_mode", e.mode)
 	text("validate", e.validate)

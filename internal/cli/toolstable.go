@@ -193,6 +193,7 @@ func (a *app) writeTools(ctx context.Context, h *host.Host, snapshot *catalog.Sn
 				a.note("tool '%s' is left out: %s", t.Name, why)
 				continue
 			case row.Tool.Kind.IsOwn():
+				a.noteUncallable(row.Tool)
 				foreign++
 			}
 			row.ID = "Row" + strconv.Itoa(len(rows))

@@ -51,16 +51,24 @@ func (a *app) origin(cfg *config.Config, server string, entry servers.Config) (o
 	}
 	if len(entry.Headers) > 0 && o.address == entry.URL {
 		a.note("server '%s' gets the headers %s, which a table does not hold: where the server is not configured, its "+
-			"rows are called without them; put a credential into servers.%s.auth, with a secret under secrets", server,
-			tenon.Visible(strings.Join(slices.Sorted(maps.Keys(entry.Headers)), ", ")), server)
+			"rows are called without them; put a credential into %s, with a secret under secrets", server,
+			tenon.Visible(strings.Join(slices.Sorted(maps.Keys(entry.Headers)), ", ")), authOf(server, named))
 	}
 	if entry.Auth.Type != "" && entry.Auth.Type != servers.AuthNone {
 		if o.credential = cfg.SecretName("servers." + server + ".auth.secret"); o.credential == "" {
 			a.note("server '%s' needs credentials that have no name, but a table holds only names of secrets; put the "+
-				"secret under secrets and name it in servers.%s.auth.secret", server, server)
+				"secret under secrets and name it in %s.secret", server, authOf(server, named))
 		}
 	}
 	return o, nil
+}
+
+// authOf names the key for the authentication of a server. A server of the command line has no entry yet.
+func authOf(server string, named bool) string {
+	if named {
+		return "servers." + server + ".auth"
+	}
+	return "auth of an entry in tenon.yaml (tenon servers add)"
 }
 
 // fromVariables reports whether an address takes values of variables or secrets after its host, where tokens usually
