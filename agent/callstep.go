@@ -37,6 +37,7 @@ type CallContext struct {
 	// Budgets are charged for the call. Client says that a client of the gateway makes it.
 	Budgets Budgets
 	Client  bool
+	Again   bool // see [DecideCommand.Again]
 }
 
 // CallBounds limits the calls of a run.
@@ -59,6 +60,15 @@ func NewChildStep(run, step, server, name string, args json.RawMessage, b CallBo
 	c.call.decision = Decision{Verdict: tenon.Allow, Kind: KindAgent, Server: server, Remote: name, Arguments: args}
 	c.bound()
 	return c
+}
+
+// AskAgain makes a step of [NewChildStep] wait until a person allows it, because it repeats a step with an unknown
+// outcome.
+func (c *CallStep) AskAgain() {
+	if c.call.status == ready {
+		d := &c.call.decision
+		c.call.status, d.Verdict, d.By, d.Reason, d.Again = waiting, tenon.Ask, ByPolicy, AgainReason, true
+	}
 }
 
 // Owns reports whether the events of a step belong to the call or to one of its questions.
@@ -209,7 +219,7 @@ func (c *CallStep) Next(x CallContext) []tenon.Command {
 	case call.status == proposed:
 		return one(tenon.Command{Step: call.step, Kind: CommandDecide, Idempotent: true, Local: &DecideCommand{
 			Call: *call.tool, View: View{Tools: x.Tools}, Grant: x.Grant, Grants: maps.Clone(x.Grants), Tool: x.Tool,
-			Propose: true, Budgets: x.Budgets, Client: x.Client}})
+			Propose: true, Budgets: x.Budgets, Client: x.Client, Again: x.Again}})
 	case call.status == ready && call.needsTurn():
 		return one(call.admission())
 	case call.status == ready && call.decision.Delegates():

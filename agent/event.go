@@ -73,6 +73,9 @@ type DecideCommand struct {
 	// Tool is the tool of a workflow step that is in no snapshot, because no server has it. Its arguments are not
 	// checked.
 	Tool *tenon.Tool `json:"tool,omitempty"`
+	// Again says that the call repeats one with an unknown outcome. A person is asked, whoever allowed such calls,
+	// unless a repeat is safe.
+	Again bool `json:"again,omitempty"`
 }
 
 // Admission asks when a call may begin under its tool's rate.
@@ -165,7 +168,14 @@ type Decision struct {
 	New string `json:"new,omitempty"`
 	// Output is the digest of the tool's output schema, see [OutputDigest]. Structured results are checked against it.
 	Output string `json:"output,omitempty"`
+	// Again says that the question is whether to repeat a call with an unknown outcome. Subject is then nil, because
+	// the answer is about this call only.
+	Again bool `json:"again,omitempty"`
 }
+
+// AgainReason is the reason of a question about a call with [Decision.Again].
+const AgainReason = "this call was made before, and its outcome is unknown: it may have taken effect. Check that; " +
+	"to allow it makes the call again, to deny it ends the run"
 
 // OutputDigest returns the digest of an output schema, or "" if there is none.
 func OutputDigest(schema json.RawMessage) string {
@@ -250,6 +260,7 @@ type Asking struct {
 	Live      bool            `json:"live,omitempty"`     // the call is under way and waits for the answer
 	Run       string          `json:"run,omitempty"`      // child: the run that waits
 	Subject   *Subject        `json:"subject,omitempty"`  // approval: identifies the tool for a grant
+	Again     bool            `json:"again,omitempty"`    // approval: see [Decision.Again]
 	// Connector is the MCP server that the model's provider calls, with its address; nil for other calls.
 	Connector *tenon.Connector `json:"connector,omitempty"`
 }
@@ -284,14 +295,16 @@ type ToolCommand struct {
 
 // Outcome is how a tool call ended.
 type Outcome struct {
-	Result   *tenon.Result `json:"result"`
-	Source   string        `json:"source,omitempty"`  // "" for a call, or SourceCache
-	Of       string        `json:"of,omitempty"`      // SourceCache: RUN/STEP of the call with the result
-	Spent    *Summary      `json:"spent,omitempty"`   // by a child run
-	Whole    *Artifact     `json:"whole,omitempty"`   // the full text if Result holds a part
-	Found    []string      `json:"found,omitempty"`   // tools that the model can call from now on
-	Outputs  []tenon.Table `json:"outputs,omitempty"` // of a workflow
-	Misfit   string        `json:"misfit,omitempty"`  // why the structured result does not fit the output schema
+	Result  *tenon.Result `json:"result"`
+	Source  string        `json:"source,omitempty"`  // "" for a call, or SourceCache
+	Of      string        `json:"of,omitempty"`      // SourceCache: RUN/STEP of the call with the result
+	Spent   *Summary      `json:"spent,omitempty"`   // by a child run
+	Whole   *Artifact     `json:"whole,omitempty"`   // the full text if Result holds a part
+	Found   []string      `json:"found,omitempty"`   // tools that the model can call from now on
+	Outputs []tenon.Table `json:"outputs,omitempty"` // of a workflow
+	Misfit  string        `json:"misfit,omitempty"`  // why the structured result does not fit the output schema
+	// Unknown says that a child run failed, and that a call of it may or may not have taken effect.
+	Unknown  bool          `json:"unknown,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
 }
 

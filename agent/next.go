@@ -190,7 +190,7 @@ func (c *call) asking() Asking {
 	a := Asking{Kind: AskApproval, Name: c.tool.Name, Server: c.decision.Server, Remote: c.decision.Remote,
 		Arguments: c.decision.Arguments, Reason: c.decision.Reason, Connector: c.tool.Connector}
 	if c.status == waiting {
-		a.Subject = c.decision.Subject
+		a.Subject, a.Again = c.decision.Subject, c.decision.Again
 	}
 	switch c.status {
 	case asking:

@@ -72,10 +72,10 @@ Cells of number columns and parameters of type number are fractions, even if the
 number becomes a fraction if it is combined with one. A tool's number is whole if it is written so;
 ` + "`double(steps.rate.value)`" + ` always makes a fraction.
 
-A failed step fails the workflow, unless ` + "`on_error`" + ` says otherwise; running steps end first. A call with unknown
-outcome is never repeated. ` + "`tenon runs resume`" + ` continues a failed workflow without repeating finished steps; ` + "`--out`" + `
-writes its tables. ` + "`--debug`" + ` keeps a folder with the inputs of the steps. Workflows may call workflows, up to a
-depth of ` + "`limits.max_depth`" + `.
+A failed step fails the workflow, unless ` + "`on_error`" + ` says otherwise; running steps end first. ` + "`tenon runs resume`" + `
+continues a failed workflow without repeating finished steps. If the outcome of a call is unknown, it asks before it
+makes the call again; to deny that ends the run. ` + "`--out`" + ` writes its tables. ` + "`--debug`" + ` keeps a folder with the inputs of
+the steps. Workflows may call workflows, up to a depth of ` + "`limits.max_depth`" + `.
 
 The caller receives the text of ` + "`message`" + `. Without it, the text is
 ` + "`Tool executed successfully (no custom tool message output)`" + `; if it is empty,

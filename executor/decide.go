@@ -48,7 +48,7 @@ func (x *Executor) decideCall(ctx context.Context, a engine.Attempt, c *agent.De
 	if err != nil {
 		return d, err
 	}
-	if d.Verdict == tenon.Ask {
+	if d.Verdict == tenon.Ask && !d.Again { // nobody has allowed the repeat in advance
 		if d.Subject, err = x.cfg.Grants.Subject(ctx, a.Row, t); err != nil {
 			return d, err
 		}
@@ -153,6 +153,9 @@ func (x *Executor) judge(ctx context.Context, a engine.Attempt, c *agent.DecideC
 	}
 	if c.Call.Connector != nil { // the call only records the answer to the provider
 		d.Idempotent = true
+	}
+	if c.Again && !d.Idempotent && d.Verdict != tenon.Deny {
+		d.Verdict, d.Reason, d.Again = tenon.Ask, agent.AgainReason, true
 	}
 	if d.IsClients() { // the client executes the call itself, and may refuse it
 		d.Idempotent = true

@@ -280,9 +280,9 @@ func (h *Host) settleLike(ctx context.Context, session string, asked agent.Askin
 	return nil
 }
 
-// isLike reports whether two calls are calls of the same tool.
+// isLike reports whether two calls are calls of the same tool, of which neither repeats a call with an unknown outcome.
 func isLike(a, b *agent.Asking) bool {
-	if a.Server != b.Server || a.Remote != b.Remote || (a.Subject == nil) != (b.Subject == nil) {
+	if a.Again || b.Again || a.Server != b.Server || a.Remote != b.Remote || (a.Subject == nil) != (b.Subject == nil) {
 		return false
 	}
 	return a.Subject == nil || *a.Subject == *b.Subject

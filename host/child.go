@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,6 +190,7 @@ func (h *Host) childOutcome(ctx context.Context, id string) (agent.Outcome, erro
 		text += "\n\nIts last words were:\n" + r.Answer
 	}
 	o.Result = tenon.ErrorResult(text)
+	o.Unknown = slices.ContainsFunc(r.ToolCalls, func(c view.Call) bool { return c.Outcome == view.CallUnknown })
 	return o, nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/agent"
+	"github.com/tenonhq/tenon/catalog"
 	"github.com/tenonhq/tenon/engine"
 	"github.com/tenonhq/tenon/view"
 	"github.com/tenonhq/tenon/workflow"
@@ -92,4 +93,38 @@ func (h *Host) fold(ctx context.Context, run string, upTo uint64) (*agent.State,
 		return nil, tenon.Errorf(tenon.CodeInvalid, "run %s has no conversation: it is a tool call or a workflow", run)
 	}
 	return s, nil
+}
+
+// runTools returns the tools with which a run works now: the snapshot of an agent, of a single call or of a workflow.
+func (h *Host) runTools(ctx context.Context, run string) (*catalog.Snapshot, error) {
+	row, err := h.store.Run(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	digest := ""
+	switch row.Core {
+	case agent.DirectVersion:
+		events, err := h.store.Events(ctx, run, 0, 1)
+		if err != nil {
+			return nil, err
+		}
+		_, spec, err := view.FirstSpec[agent.DirectSpec](run, events)
+		if err != nil {
+			return nil, err
+		}
+		digest = spec.Tools
+	case workflow.Version:
+		spec, err := h.flows.Spec(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		digest = spec.Tools
+	default:
+		state, err := h.state(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		digest = state.Spec().Tools
+	}
+	return h.snapshot(ctx, digest)
 }

@@ -182,13 +182,10 @@ func (h execution) CheckResult(ctx context.Context, run string, c *agent.ToolCom
 			return s.CheckResult(t, structured)
 		}
 	}
-	state, err := h.host.state(ctx, run) // the process that decided has ended
+	s, err := h.host.runTools(ctx, run) // the process that decided has ended
 	if err != nil {
-		return err
-	}
-	s, err := h.host.snapshot(ctx, state.Spec().Tools)
-	if err != nil {
-		return err
+		// Never invalid, because that says that the result does not fit.
+		return tenon.Errorf(tenon.CodeStore, "the tools of run %s cannot be read: %w", run, err)
 	}
 	if t, ok := s.Lookup(c.Name); ok && agent.OutputDigest(t.Output) == c.Output {
 		return s.CheckResult(t, structured)

@@ -56,6 +56,9 @@ func (h *Host) checkRemember(asked *agent.Asking, r *agent.Ruling) error {
 	case r.Remember != "" && r.Verdict == tenon.Deny:
 		return bad("a denial is not remembered; leave remember out, and to deny later calls too, add a rule with the " +
 			"verdict deny to tenon.yaml")
+	case asked.Again && r.Remember != "":
+		return bad("the outcome of this call is unknown, so a decision about its repeat holds for this call only; " +
+			"leave remember out")
 	case !always:
 		return nil
 	case asked.Subject == nil:

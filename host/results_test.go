@@ -90,3 +90,76 @@ func TestStructuredResults(t *testing.T) {
 		})
 	}
 }
+
+// TestStructuredResultsResumed checks the comparison with the output schema in a process that did not list the tools:
+// it goes on with a workflow, a person's call, a client's call and an agent's run that waited.
+func TestStructuredResultsResumed(t *testing.T) {
+	flow := flowFile(t, "steps:\n  - {id: a, server: oracle, tool: tell}\n  - {id: m, template: 'ok={{ steps.a.ok }}'}\nmessage: m\n")
+	open := func(t *testing.T, home, structured string) *host.Host {
+		h, err := host.Open(t.Context(), host.Config{Home: home, Model: "m",
+			Toolsets:  map[string]tenon.Toolset{"oracle": oracle{structured, ""}},
+			LookupEnv: func(string) (string, bool) { return "", false },
+			Config: &config.Config{Policy: policy.Config{Defaults: policy.Block{Results: policy.ResultsStrict,
+				Approval: policy.Approval{Mode: policy.ApprovalAlways}}}},
+			Models: map[string]tenon.Model{"m": answering(func(req *tenon.Request) (*tenon.Response, error) {
+				if req.Messages[len(req.Messages)-1].Parts[0].Result != nil {
+					return says("done"), nil
+				}
+				return calls(`tell {}`), nil
+			})}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = h.Close() })
+		return h
+	}
+	start := map[string]func(h *host.Host) (string, error){
+		"workflow": func(h *host.Host) (string, error) {
+			run, err := h.Workflows().Start(t.Context(), host.WorkflowCall{Workflow: flow})
+			return run.ID, err
+		},
+		"client": func(h *host.Host) (string, error) {
+			run, err := h.Tools().Start(t.Context(), host.ToolCall{Name: "tell", Ask: true})
+			return run.ID, err
+		},
+		"agent": func(h *host.Host) (string, error) {
+			run, err := h.Start(t.Context(), host.Question{Text: "q"})
+			if err != nil {
+				return "", err
+			}
+			return run.ID, nil
+		},
+	}
+	for name, structured := range map[string]string{"fits": `{"n":1}`, "misfit": `{"n":"x"}`} {
+		for kind, begin := range start {
+			t.Run("RP-10_"+kind+"_"+name, func(t *testing.T) {
+				home := t.TempDir()
+				h := open(t, home, structured)
+				run, err := begin(h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				follow(t, h, run)
+				list, err := h.Approvals().List(t.Context(), run)
+				if err != nil || len(list) != 1 {
+					t.Fatalf("%+v, %v", list, err)
+				}
+				if err := h.Close(); err != nil {
+					t.Fatal(err)
+				}
+				h = open(t, home, structured)
+				ruleOn(t, h, run, list[0].Step, tenon.Allow)
+				resumeFlow(t, h, run)
+				r, _ := follow(t, h, run)
+				if len(r.ToolCalls) != 1 {
+					t.Fatalf("%+v", r)
+				}
+				c := r.ToolCalls[0]
+				if want := map[bool]string{true: "at /n: it is a string, expected integer"}[name == "misfit"]; c.Misfit != want ||
+					c.Success != (want == "") {
+					t.Errorf("the record says %q (success %v), want %q", c.Misfit, c.Success, want)
+				}
+			})
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,19 +38,33 @@ func (f Flaw) String() string {
 // MaxFlaws bounds the flaws that [Reader.Check] returns.
 const MaxFlaws = 10_000
 
-// Check reads the rest of a table and returns the flaws of its tools, at most [MaxFlaws]. If the table
-// cannot be read to its end, it returns the flaws so far with the error.
-func (r *Reader) Check(ctx context.Context) ([]Flaw, error) {
-	return r.CheckTools(ctx, func(*Tool) string { return "" })
+// Checks are further checks of tools. Each may be nil.
+type Checks struct {
+	// Tool checks a tool without flaws. It returns the flaw of its server_uri, or "".
+	Tool func(t *Tool) string
+	// Packed checks a workflow tool. It returns flaws with Field and What. pack is the packed workflow, of at most 64
+	// MiB; larger ones are not passed.
+	Packed func(t *Tool, pack []byte) []Flaw
 }
 
-// CheckTools is [Reader.Check] with a further check of each tool without flaws. more returns the flaw of the tool's
-// server_uri, or "".
-func (r *Reader) CheckTools(ctx context.Context, more func(t *Tool) string) ([]Flaw, error) {
+// Check reads the rest of a table and returns the flaws of its row ids and of its tools, at most [MaxFlaws]. If the
+// table cannot be read to its end, it returns the flaws so far with the error.
+func (r *Reader) Check(ctx context.Context) ([]Flaw, error) { return r.CheckWith(ctx, Checks{}) }
+
+// CheckWith is [Reader.Check] with further checks.
+func (r *Reader) CheckWith(ctx context.Context, more Checks) ([]Flaw, error) {
 	var list []Flaw
+	ids := newRowIDs()
 	for row, err := range r.Rows(ctx) {
 		if err != nil {
 			return list, err
+		}
+		if !ids.add(row.ID) {
+			list = append(list, Flaw{Row: row.Index, ID: row.ID, Column: RowID,
+				What: "an earlier row has this id; row ids must be unique"})
+			if len(list) >= MaxFlaws {
+				return list, nil
+			}
 		}
 		for _, c := range r.columns {
 			if !c.IsTool() {
@@ -67,7 +82,7 @@ func (r *Reader) CheckTools(ctx context.Context, more func(t *Tool) string) ([]F
 }
 
 // flaws checks one cell.
-func (c Cells) flaws(col Column, store *Store, more func(t *Tool) string) []Flaw {
+func (c Cells) flaws(col Column, store *Store, more Checks) []Flaw {
 	t, err := c.Tool(col)
 	var field *fieldError
 	switch {
@@ -78,9 +93,9 @@ func (c Cells) flaws(col Column, store *Store, more func(t *Tool) string) []Flaw
 	case t == nil:
 		return nil
 	}
-	list := t.flaws(store)
-	if len(list) == 0 {
-		if what := more(t); what != "" {
+	list := t.flaws(store, more.Packed)
+	if len(list) == 0 && more.Tool != nil {
+		if what := more.Tool(t); what != "" {
 			list = []Flaw{{Field: "8", What: what}}
 		}
 	}
@@ -88,7 +103,7 @@ func (c Cells) flaws(col Column, store *Store, more func(t *Tool) string) []Flaw
 }
 
 // flaws checks one tool.
-func (t *Tool) flaws(store *Store) (list []Flaw) {
+func (t *Tool) flaws(store *Store, packed func(*Tool, []byte) []Flaw) (list []Flaw) {
 	add := func(field, format string, args ...any) {
 		list = append(list, Flaw{Field: field, What: fmt.Sprintf(format, args...)})
 	}
@@ -131,31 +146,59 @@ func (t *Tool) flaws(store *Store) (list []Flaw) {
 			add("8", "%s", err)
 		}
 	case Workflow:
-		if t.Keys != "" && t.Server != "" {
-			add("7 and 8", "a workflow tool has file store keys and no server_uri; both are set")
-		} else if t.Server != "" {
-			add("8", "a workflow tool has no server_uri")
+		list = append(list, t.workflowFlaws(store, packed)...)
+	}
+	return list
+}
+
+// maxChecked bounds the packed workflows that are passed to the check of [Reader.CheckWith].
+const maxChecked = 64 << 20
+
+// capped collects what is written, up to maxChecked bytes.
+type capped struct {
+	bytes.Buffer
+	over bool
+}
+
+func (c *capped) Write(b []byte) (int, error) {
+	if c.over = c.over || c.Len()+len(b) > maxChecked; !c.over {
+		_, _ = c.Buffer.Write(b) // never fails
+	}
+	return len(b), nil
+}
+
+// workflowFlaws checks the fields of a workflow tool.
+func (t *Tool) workflowFlaws(store *Store, packed func(*Tool, []byte) []Flaw) (list []Flaw) {
+	add := func(field, format string, args ...any) {
+		list = append(list, Flaw{Field: field, What: fmt.Sprintf(format, args...)})
+	}
+	if t.Keys != "" && t.Server != "" {
+		add("7 and 8", "a workflow tool has file store keys and no server_uri; both are set")
+	} else if t.Server != "" {
+		add("8", "a workflow tool has no server_uri")
+	}
+	if t.Message < -1 || int(t.Message) >= max(len(t.Outputs), 1) {
+		add("6", "the message index %d is not one of the %d outputs", t.Message, len(t.Outputs))
+	}
+	if t.Keys == "" {
+		add("7", "a workflow tool needs a file store key")
+		return list
+	}
+	names, err := keyNames(t.Keys)
+	if err != nil {
+		add("7", "%s", err)
+	}
+	for i, n := range names {
+		err := store.whole(n)
+		if i == 0 && err == nil {
+			// The first name is the workflow, which must be a file. The other names may be folders.
+			pack := capped{over: packed == nil}
+			if _, err = store.copyTo(&pack, n); err == nil && !pack.over {
+				list = append(list, packed(t, pack.Bytes())...)
+			}
 		}
-		if t.Message < -1 || int(t.Message) >= max(len(t.Outputs), 1) {
-			add("6", "the message index %d is not one of the %d outputs", t.Message, len(t.Outputs))
-		}
-		if t.Keys == "" {
-			add("7", "a workflow tool needs a file store key")
-			break
-		}
-		names, err := keyNames(t.Keys)
 		if err != nil {
 			add("7", "%s", err)
-		}
-		for i, n := range names {
-			err := store.whole(n)
-			if i == 0 && err == nil {
-				// The first name is the workflow, which must be a file. The other names may be folders.
-				_, err = store.copyTo(io.Discard, n)
-			}
-			if err != nil {
-				add("7", "%s", err)
-			}
 		}
 	}
 	return list

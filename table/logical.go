@@ -2,6 +2,7 @@ package table
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,8 +141,7 @@ func columns(s *arrow.Schema) (list []Column, rowID int, err error) {
 	rowID = -1
 	for i, f := range s.Fields() {
 		class := classOf(f)
-		rowIDName := f.Name == RowID || f.Name == "0"
-		if i == 0 && rowIDName && (class == "" || isClass(class, classRowKey)) && isText(f.Type) {
+		if isRowID(i, f) {
 			rowID = 0
 			continue
 		}
@@ -165,6 +165,29 @@ func columns(s *arrow.Schema) (list []Column, rowID int, err error) {
 
 // RowID is the name of the column of row ids.
 const RowID = "<RowID>"
+
+// isRowID reports whether column i of a table is its column of row ids.
+func isRowID(i int, f arrow.Field) bool {
+	class := classOf(f)
+	named := f.Name == RowID || f.Name == "0"
+	return i == 0 && named && (class == "" || isClass(class, classRowKey)) && isText(f.Type)
+}
+
+// renamed returns fields with the data columns <RowID> under other names: RowID_1 and so on. Otherwise a copy of the
+// table, which always has row ids, would have two columns of one name.
+func renamed(fields []arrow.Field, isData func(i int) bool) []arrow.Field {
+	for i, f := range fields {
+		if f.Name != RowID || !isData(i) {
+			continue
+		}
+		name := "RowID_1" // RowID means the number of a row in SQL
+		for n := 2; slices.ContainsFunc(fields, func(o arrow.Field) bool { return o.Name == name }); n++ {
+			name = "RowID_" + strconv.Itoa(n)
+		}
+		fields[i].Name = name
+	}
+	return fields
+}
 
 func isText(t arrow.DataType) bool {
 	if d, ok := t.(*arrow.DictionaryType); ok {

@@ -231,7 +231,7 @@ func (m *maker) write(ctx context.Context, path string, o WriteOptions) error {
 		}
 		fields = append(fields, arrow.Field{Name: name, Type: arrowTypes[typ], Nullable: true})
 	}
-	schema := arrow.NewSchema(fields, nil)
+	schema := arrow.NewSchema(renamed(fields, func(i int) bool { return i > 0 }), nil)
 	w, err := create(ctx, path, schema, nil, o)
 	if err != nil {
 		return err

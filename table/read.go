@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -226,13 +227,16 @@ func (r *Reader) look(foot *footer) (err error) {
 	if r.schema, err = plainSchema(from); err != nil {
 		return r.broken(err)
 	}
+	md := r.schema.Metadata()
+	fields := slices.Clone(r.schema.Fields())
+	r.schema = arrow.NewSchema(renamed(fields, func(i int) bool { return !isRowID(i, fields[i]) }), &md)
 	r.meta = map[string]string{}
 	if foot != nil {
 		for k, v := range foot.metadata {
 			r.meta[k] = v
 		}
 	}
-	md := from.Metadata()
+	md = from.Metadata()
 	for i, k := range md.Keys() {
 		r.meta[k] = md.Values()[i]
 	}

@@ -359,6 +359,9 @@ func (s *selection) write(path string, o WriteOptions) (Selected, error) {
 		fields = append(fields, c.field)
 	}
 	rowIDs := !s.Shown && len(fields) > 0 && fields[0].Name == RowID && isText(fields[0].Type)
+	if !s.Shown {
+		fields = renamed(fields, func(i int) bool { return i > 0 || !rowIDs })
+	}
 	if !rowIDs {
 		fields = slices.Insert(fields, 0, arrow.Field{Name: RowID, Type: arrow.BinaryTypes.String})
 	} else {

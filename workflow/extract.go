@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Extract writes the files under a folder of the pack into a new folder. "." selects the whole pack. On an
-// error it leaves nothing behind.
+// Extract writes the files and the empty folders under a folder of the pack into a new folder. "." selects the whole
+// pack. On an error it leaves nothing behind.
 func (p *Pack) Extract(from, to string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -44,6 +44,13 @@ func (p *Pack) Extract(from, to string) (err error) {
 		}
 		if err := p.files[name].extract(root, filepath.FromSlash(rest)); err != nil {
 			return err
+		}
+	}
+	for _, name := range p.folders {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			if err := root.MkdirAll(filepath.FromSlash(rest), 0o700); err != nil {
+				return err
+			}
 		}
 	}
 	return os.Rename(tmp, to)

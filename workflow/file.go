@@ -122,7 +122,7 @@ type Step struct {
 	// CEL that returns a list. The step runs once for each element, as `item`, with the position `index` from
 	// 0.
 	Foreach *Foreach `yaml:"foreach"`
-	// Retries after a failure. A call with an unknown outcome is never repeated.
+	// Retries after a failure. A call with an unknown outcome is not retried.
 	Retry *Retry `yaml:"retry"`
 	// Time limit of one attempt.
 	Timeout time.Duration `yaml:"timeout" default:"the tool's"`

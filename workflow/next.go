@@ -164,7 +164,7 @@ func (s *State) nextUnit(u *unit, free *int) []tenon.Command {
 func (s *State) nextCall(u *unit, free *int) []tenon.Command {
 	x := agent.CallContext{Tools: s.spec.Tools, Grant: s.spec.Grant, Grants: s.grants, Inner: s.spec.Grant,
 		Debug: s.spec.Debug, After: u.delay,
-		Timeout: s.attemptTime(u.p.Timeout), Budget: s.share(u)}
+		Timeout: s.attemptTime(u.p.Timeout), Budget: s.share(u), Again: u.again}
 	if u.p.kind == StepHTTP {
 		x.Tool = s.requestTool(u.p.step)
 	}
@@ -298,7 +298,7 @@ func (s *State) done(state tenon.RunState, stop tenon.StopReason, err *tenon.Err
 	if state == tenon.RunCompleted {
 		message = s.message()
 	}
-	sum.Summary = s.used
+	sum.Summary, sum.Unknown = s.used, state != tenon.RunCompleted && s.isUnknown()
 	return []tenon.Command{{Kind: tenon.CommandDone,
 		Data: mustJSON(tenon.DoneData{State: state, Stop: stop, Answer: message, Error: err, Data: mustJSON(sum)})}}
 }

@@ -26,7 +26,10 @@ const (
 
 // Pack is a workflow with all its files: FileName, the files of its tables, and its data. It does not contain
 // results. A pack that was read from a zip decompresses its files on demand. It may be used concurrently.
-type Pack struct{ files map[string]packedFile }
+type Pack struct {
+	files   map[string]packedFile
+	folders []string // the empty folders of the data, sorted
+}
 
 // packedFile is a file in memory, or a file of a zip.
 type packedFile struct {
@@ -96,7 +99,7 @@ func CollectText(dir fs.FS, file string, text []byte, w *Workflow) (*Pack, error
 		case err != nil:
 			return tenon.Errorf(tenon.CodeInvalid, "%s cannot be read: %w", name, err)
 		case d.IsDir():
-			return nil
+			return p.addFolder(dir, name)
 		case !d.Type().IsRegular():
 			return tenon.Errorf(tenon.CodeInvalid,
 				"%s is not a regular file; a workflow must not contain links", name)
@@ -107,6 +110,18 @@ func CollectText(dir fs.FS, file string, text []byte, w *Workflow) (*Pack, error
 		return nil, err
 	}
 	return p, nil
+}
+
+// addFolder records a folder if it is empty. The files of any other folder name it.
+func (p *Pack) addFolder(dir fs.FS, name string) error {
+	list, err := fs.ReadDir(dir, name)
+	if err == nil && len(list) == 0 {
+		if p.folders = append(p.folders, name); len(p.folders)+len(p.files) > maxPackFiles {
+			return tenon.Errorf(tenon.CodeTooLarge, "the workflow has more than %d files and empty folders",
+				maxPackFiles)
+		}
+	}
+	return err
 }
 
 // tableFiles returns the files of the table steps.
@@ -163,6 +178,11 @@ func (p *Pack) Zip() ([]byte, error) {
 			return nil, tenon.Errorf(tenon.CodeInternal, "the workflow cannot be packed: %w", err)
 		}
 	}
+	for _, name := range p.folders {
+		if _, err := z.CreateHeader(&zip.FileHeader{Name: name + "/"}); err != nil {
+			return nil, tenon.Errorf(tenon.CodeInternal, "the workflow cannot be packed: %w", err)
+		}
+	}
 	if err := z.Close(); err != nil {
 		return nil, tenon.Errorf(tenon.CodeInternal, "the workflow cannot be packed: %w", err)
 	}
@@ -212,7 +232,34 @@ func OpenPack(name string, r io.ReaderAt, size int64) (*Pack, error) {
 		}
 		p.files[f.Name] = packedFile{zip: f}
 	}
+	if err := p.keepFolders(name, a.Folders()); err != nil {
+		return nil, err
+	}
 	return p, nil
+}
+
+// keepFolders keeps the empty folders among those that have an entry in a zip. Other programs write an entry for every
+// folder.
+func (p *Pack) keepFolders(pack string, folders []string) error {
+	full := map[string]bool{}
+	for _, list := range [][]string{p.Names(), folders} {
+		for _, name := range list {
+			for d := path.Dir(name); d != "." && !full[d]; d = path.Dir(d) {
+				full[d] = true
+			}
+		}
+	}
+	for _, folder := range folders {
+		if !localPath(folder) {
+			return tenon.Errorf(tenon.CodeInvalid, "%s: the folder '%s' has a name outside the pack", pack,
+				tenon.Visible(folder))
+		}
+		if !full[folder] {
+			p.folders = append(p.folders, folder)
+		}
+	}
+	slices.Sort(p.folders)
+	return nil
 }
 
 // Names returns the sorted names of the files.

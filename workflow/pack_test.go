@@ -57,6 +57,63 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// TestKN_PackFolders checks that the empty folders of the data are in a pack, in its zip and in what is extracted, and
+// that entries of other folders in a zip change nothing.
+func TestKN_PackFolders(t *testing.T) {
+	dir := fstest.MapFS{"w.yaml": {Data: []byte(small)}, "in/a.csv": {Data: []byte("a\n1\n")},
+		"data/x/y.txt": {Data: []byte("y")}, "data/out/deep": {Mode: fs.ModeDir | 0o700},
+		"in/no": {Mode: fs.ModeDir | 0o700}}
+	w, err := compile([]byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := workflow.Collect(dir, "w.yaml", w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := p.Zip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := readPack("p", raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := back.Zip(); err != nil || !bytes.Equal(raw, again) {
+		t.Errorf("KN-9: the zip of a pack that was read differs, %v", err)
+	}
+	for name, p := range map[string]*workflow.Pack{"collected": p, "read": back} {
+		to := filepath.Join(t.TempDir(), "d")
+		if err := p.Extract("data", to); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := os.Stat(filepath.Join(to, "out", "deep")); err != nil || !st.IsDir() {
+			t.Errorf("KN-9: the empty folder of the %s pack is not there: %v", name, err)
+		}
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range []string{"workflow.yaml", "in/", "in/a.csv", "data/", "data/x/", "data/x/y.txt"} {
+		if _, err := z.Create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := readPack("other", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = other.Zip(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil || len(r.File) != 3 {
+		t.Errorf("KN-9: the zip has %d entries, want 3, %v", len(r.File), err)
+	}
+}
+
 func TestCollectRefuses(t *testing.T) {
 	w, err := compile([]byte(small))
 	if err != nil {

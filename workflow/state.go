@@ -45,6 +45,8 @@ type Spec struct {
 type Summary struct {
 	agent.Summary
 	Outputs []tenon.Table `json:"outputs,omitempty"` // named after the ports
+	// Unknown says that the run did not complete, and that a call of it may or may not have taken effect.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // State is the core of a workflow run: the fold of its events. See [tenon.Core].
@@ -194,7 +196,7 @@ func (s *State) settle(u *unit) {
 		u.out.err = s.timeoutError()
 	}
 	if u.out.err != nil && u.left > 1 && s.cancel == nil {
-		next := s.open(p, u.item, u.try+1, u.left-1)
+		next := s.reopen(u, u.left-1)
 		next.delay = cmp.Or(p.Retry.Delay, defaultWait)
 		next.delay = min(min(next.delay, maxDelay)<<min(u.try-1, 12), maxDelay)
 		return
@@ -233,7 +235,23 @@ func (s *State) fail(u *unit) {
 		at += ", item " + strconv.Itoa(u.item)
 	}
 	err.Message = at + ": " + err.Message
+	switch {
+	case u.unknown && !strings.HasSuffix(err.Message, resumeAsks):
+		err.Message = strings.TrimSuffix(err.Message, ".") + "." + resumeAsks
+	case u.again && (err.Code == tenon.CodeDenied || err.Code == tenon.CodeWaiting):
+		err.Message += "; the call was made before with an unknown outcome, and was not made again." + resumeAsks
+	}
 	s.failed = &err
+}
+
+// resumeAsks says what a retry of the run does with a call whose outcome is unknown.
+const resumeAsks = " If the run is resumed, a person is asked before the call is made again."
+
+// isUnknown reports whether a failed step has a call that may or may not have taken effect.
+func (s *State) isUnknown() bool {
+	return slices.ContainsFunc(s.rest, func(p *progress) bool {
+		return slices.ContainsFunc(p.all(), func(u *unit) bool { return u != nil && (u.unknown || u.again) })
+	})
 }
 
 // finish marks a step as done.
@@ -260,7 +278,7 @@ func (s *State) retryFailed(at time.Time) {
 			if u == nil || u.out == nil || u.out.err == nil || p.toleratesFailure() || u.item < 0 && p.each != nil {
 				continue
 			}
-			s.open(p, u.item, u.try+1, p.attempts())
+			s.reopen(u, p.attempts())
 		}
 	}
 }

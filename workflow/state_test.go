@@ -80,7 +80,7 @@ var runCases = []runCase{
 	{name: "an unknown outcome is not repeated", body: "steps:\n- {id: a, tool: lost, retry: 3}", call: lost,
 		tries: map[string]int{"lost": 1},
 		want: "step 'a': the outcome of this call is unknown: gone. It may or may not have taken effect; check " +
-			"before you repeat it."},
+			"before you repeat it. If the run is resumed, a person is asked before the call is made again."},
 	{name: "denied is not repeated", body: "steps:\n- {id: a, tool: nono, retry: 3}",
 		want: "step 'a': the call was denied by policy: not here", tries: map[string]int{}},
 	{name: "no value",
@@ -265,6 +265,70 @@ func TestGoesOn(t *testing.T) {
 		t.Errorf("%+v %v", d.done, d.tries)
 	}
 	d.replay()
+}
+
+// TestUnknownAsks retries a run whose call or agent has an unknown outcome. The step waits for a person, and is begun
+// again only if the person allows it. A journal of an earlier release, which did not ask, folds unchanged.
+func TestUnknownAsks(t *testing.T) {
+	lostOnce := func(e tenon.Event) func(string, json.RawMessage, int) []tenon.Event {
+		return func(_ string, _ json.RawMessage, n int) []tenon.Event {
+			if n == 1 {
+				return []tenon.Event{e}
+			}
+			return []tenon.Event{result("second time", false)}
+		}
+	}
+	gone := lost("", nil, 1)[0]
+	child := tenon.Event{Kind: agent.EventResult, Data: data(agent.Outcome{Result: tenon.ErrorResult("child: gone"),
+		Unknown: true})}
+	for _, tt := range []struct {
+		name, step, id string
+		ends           tenon.Event
+		old            bool
+	}{
+		{"RP-12_call", "tool: pay, retry: 3", "a.0", gone, false},
+		{"RP-12_item", "foreach: '[1]', tool: pay, retry: 3", "a.0", gone, false},
+		{"RP-12_called_workflow", "tool: flow, retry: 3", "a.0", child, false},
+		{"RP-12_agent", "agent: helper, message: go, retry: 3", "a", child, false},
+		{"RP-12_safe_now", "tool: pay", "a.0", gone, true},
+		{"RP-12_old_journal", "tool: pay", "a.0", gone, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newWorld(t, "steps:\n- {id: a, "+tt.step+"}\nmessage: a", "")
+			d.call, d.safe = lostOnce(tt.ends), tt.old
+			d.spec.Grant = "me"
+			d.reset()
+			for _, e := range d.journal {
+				if err := d.s.Apply(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.run()
+			if d.done == nil || len(d.begun) != 1 || !strings.HasSuffix(d.done.Error.Message,
+				". If the run is resumed, a person is asked before the call is made again.") {
+				t.Fatalf("%+v %v", d.done, d.begun)
+			}
+			var sum workflow.Summary
+			if err := json.Unmarshal(d.done.Data, &sum); err != nil || !sum.Unknown {
+				t.Errorf("the summary %s does not say that the outcome is unknown: %v", d.done.Data, err)
+			}
+			d.done = nil
+			d.record(tenon.Event{Kind: tenon.EventRetry})
+			d.run()
+			if !tt.old {
+				if d.done != nil || len(d.begun) != 1 {
+					t.Fatalf("%+v %v", d.done, d.begun)
+				}
+				d.record(tenon.Event{Step: tt.id + "~2", Kind: agent.EventDecision,
+					Data: data(agent.Ruling{Verdict: tenon.Allow, By: "me"})})
+				d.run()
+			}
+			if d.done == nil || d.done.State != tenon.RunCompleted || len(d.begun) != 2 {
+				t.Errorf("%+v %v", d.done, d.begun)
+			}
+			d.replay()
+		})
+	}
 }
 
 // TestCancel checks that a cancelled run ends once its running attempts have ended.

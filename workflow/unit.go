@@ -26,6 +26,8 @@ type unit struct {
 	since   time.Time // start of the call's wait for a person
 	running bool
 	out     *outcome
+	unknown bool // a call may or may not have taken effect
+	again   bool // an earlier attempt is unknown, so that a person is asked before this one
 }
 
 // outcome is the result of a unit.
@@ -131,6 +133,9 @@ func (s *State) begin(u *unit) {
 	case StepAgent:
 		u.call = agent.NewChildStep(s.run, u.id, catalog.AgentServer, u.p.Agent,
 			mustJSON(map[string]string{"message": p.Text}), bounds)
+		if u.again {
+			u.call.AskAgain()
+		}
 		if u.call.IsSettled() {
 			s.callEnded(u)
 		}
@@ -152,13 +157,16 @@ func (s *State) callEnded(u *unit) {
 	case err != nil && err.Code == tenon.CodeWaiting && s.timeLeft() < 0: // the wait ended because the run's time is up
 		u.out, u.left = &outcome{err: s.timeoutError()}, 0
 	case err != nil:
-		u.out = &outcome{err: err}
+		u.out, u.unknown = &outcome{err: err}, unknown
 		if unknown || !mayRepeat(err.Code) {
 			u.left = 0
 		}
 	case o.Result.IsError:
 		text := cmp.Or(strings.TrimSpace(o.Result.Text()), "the tool gave no reason")
-		u.out = &outcome{err: tenon.Errorf(tenon.CodeTool, "%s", text)}
+		u.out, u.unknown = &outcome{err: tenon.Errorf(tenon.CodeTool, "%s", text)}, o.Unknown
+		if o.Unknown {
+			u.left = 0
+		}
 	default:
 		u.out = &outcome{text: o.Result.Text(), value: o.Result.Structured, tables: o.Outputs}
 	}
@@ -180,6 +188,13 @@ func (s *State) open(p *progress, item, try, left int) *unit {
 		p.each[item] = u
 	}
 	return u
+}
+
+// reopen creates the next attempt after one that has ended.
+func (s *State) reopen(u *unit, left int) *unit {
+	next := s.open(u.p, u.item, u.try+1, left)
+	next.again = u.unknown || u.again
+	return next
 }
 
 // openFor opens the first attempt with this id. It returns nil if no such attempt can begin.

@@ -31,6 +31,7 @@ type world struct {
 	after map[string]time.Duration
 	done  *tenon.DoneData
 	begun []string // steps in the order of their starts
+	safe  bool     // a call with an unknown outcome may be repeated
 }
 
 // compile reads a workflow file.
@@ -180,6 +181,9 @@ func (d *world) decide(c tenon.Command) {
 	v := agent.Decision{Verdict: tenon.Allow, By: agent.ByPolicy, Server: "s", Remote: dc.Call.Name,
 		Arguments: dc.Call.Arguments}
 	switch {
+	case dc.Again && d.safe: // the rules say by now that a repeat is safe
+	case dc.Again:
+		v.Verdict, v.Again, v.Reason = tenon.Ask, true, agent.AgainReason
 	case dc.Tool != nil:
 		v.Server = dc.Tool.Server
 	case strings.HasPrefix(dc.Call.Name, "ask") && dc.Grant == "":

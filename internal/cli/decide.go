@@ -169,7 +169,8 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking, narrower *polic
 	if narrower != nil {
 		answers = "answer with one of the letters in brackets: y, s, a, i, n or e"
 	}
-	if asked.Kind == agent.AskLimit {
+	once := asked.Kind == agent.AskLimit || asked.Again // holds for this question only, and has nothing to edit
+	if once {
 		question, answers = "[y]es / [n]o: ", answerYesOrNo
 	}
 	for {
@@ -178,9 +179,9 @@ func (a *app) askRuling(ctx context.Context, asked agent.Asking, narrower *polic
 			return r, errors.Join(errUndecided, err)
 		}
 		word, rest, _ := strings.Cut(answer, " ")
-		if word = strings.ToLower(word); asked.Kind == agent.AskLimit && word != "" &&
+		if word = strings.ToLower(word); once && word != "" &&
 			!strings.Contains(" y yes n no ", " "+word+" ") {
-			a.note("%s", answerYesOrNo) // a limit can only be allowed or denied
+			a.note("%s", answerYesOrNo)
 			continue
 		}
 		switch word {

@@ -142,6 +142,9 @@ func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) err
 	if d := f.done; d != nil && d.State == tenon.RunCompleted && d.Stop == tenon.StopEnd && a.format != formatJSON &&
 		!sums && run.Core != workflow.Version {
 		f.stopped() // everything else was shown during the run
+		if run.Core == agent.DirectVersion && a.format == formatText {
+			return a.callEnded(ctx, h, run.ID)
+		}
 		return nil
 	}
 	report, err := h.Runs().Open(run.ID).Report(ctx)
@@ -164,6 +167,9 @@ func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) err
 			a.note("tenon: %s", err)
 			err = reported{err}
 		}
+	case err == nil && run.Core == workflow.Version && a.format == formatText && a.streaming:
+		a.hint("%s", report.Answer) // a table is written to stdout
+		return nil
 	case err == nil && run.Core == workflow.Version && a.format == formatText:
 		return a.printText(report.Answer)
 	case err == nil && report.Stop != tenon.StopEnd:
@@ -187,6 +193,20 @@ func (a *app) ended(ctx context.Context, h desk, run tenon.Run, f *follower) err
 		err = reported{err}
 	}
 	return err
+}
+
+// callEnded prints the result of a single call that was resumed.
+func (a *app) callEnded(ctx context.Context, h desk, run string) error {
+	name := ""
+	result, err := host.FollowCall(ctx, h.Runs(), run, 0, func(e tenon.Event) {
+		if e.Kind == agent.EventProposed {
+			name = view.As[tenon.ToolCall](e).Name
+		}
+	})
+	if err != nil || result == nil {
+		return err
+	}
+	return a.printResult(name, result)
 }
 
 // runError returns the error of a run, or nil if the run was completed.
@@ -280,6 +300,9 @@ func (a *app) tellWaiting(run, step string, asked agent.Asking) {
 	default:
 		args, whole := argLine(asked.Arguments, argsShown)
 		a.noteLine("approval required: " + tool + " " + args)
+		if asked.Again {
+			a.note("  reason:      %s", safeLine(asked.Reason))
+		}
 		if !whole {
 			a.note("  all of it:   %s", a.again("approvals show", id, "--full"))
 		}

@@ -210,7 +210,8 @@ func newRunsResume(a *app) *cobra.Command {
 		Use:   "resume RUN",
 		Short: "Resume an interrupted, decided or failed run",
 		Long: "Continues a run after a crash, after a decision of tenon approvals, or after a failure. After a\n" +
-			"failure, the run's limits start again. Finished tool calls are not repeated. --out writes the output\n" +
+			"failure, the run's limits start again. Finished tool calls are not repeated. A workflow asks before it\n" +
+			"repeats a call with an unknown outcome; --yes allows that too. --out writes the output\n" +
 			"tables of a workflow, --data-out the tables that an agent's run has made. Both also work for a\n" +
 			"completed run. A run that was started with --table needs the same --table again. " + refHelp,
 		Example: "  tenon runs resume -1\n  tenon runs resume run_06d8k2w5 --yes\n  tenon runs resume -1 --out " +

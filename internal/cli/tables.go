@@ -304,7 +304,7 @@ func newTablesCheck(a *app) *cobra.Command {
 		Args:    args(1, 1, "the table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readTable(cmd.Context(), args[0], true, func(_ *config.Config, r *table.Reader) error {
-				flaws, failed := r.CheckTools(cmd.Context(), config.RowFlaw)
+				flaws, failed := r.CheckWith(cmd.Context(), table.Checks{Tool: config.RowFlaw})
 				if failed != nil && len(flaws) == 0 {
 					return failed
 				}

@@ -38,6 +38,8 @@ type Archive struct {
 	name  string
 	r     io.ReaderAt
 	files []File // sorted by name
+	// folders are the names of the entries that are folders.
+	folders []string
 }
 
 // File is a file of an archive.
@@ -98,6 +100,11 @@ func Open(name string, r io.ReaderAt, size int64, limits Limits) (*Archive, erro
 	if err := a.checkHeaders(end.directory); err != nil {
 		return nil, err
 	}
+	for _, f := range a.files {
+		if f.folder {
+			a.folders = append(a.folders, strings.TrimSuffix(f.Name, "/"))
+		}
+	}
 	a.files = slices.DeleteFunc(a.files, func(f File) bool { return f.folder })
 	a.files = slices.Clip(a.files)
 	slices.SortFunc(a.files, func(x, y File) int { return strings.Compare(x.Name, y.Name) })
@@ -106,6 +113,10 @@ func Open(name string, r io.ReaderAt, size int64, limits Limits) (*Archive, erro
 	}
 	return a, nil
 }
+
+// Folders returns the names of the folders that have their own entries, without a final slash. The caller must not
+// modify the list.
+func (a *Archive) Folders() []string { return a.folders }
 
 // Files returns the files sorted by name, without folders. The caller must not modify the list.
 func (a *Archive) Files() []File { return a.files }

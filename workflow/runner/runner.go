@@ -242,7 +242,7 @@ func (r *Runner) Outcome(ctx context.Context, id string) (agent.Outcome, error) 
 		if done.Error != nil {
 			cause = done.Error.Message
 		}
-		o.Result = tenon.ErrorResult(workflow.MessageFailed + cause)
+		o.Result, o.Unknown = tenon.ErrorResult(workflow.MessageFailed+cause), sum.Unknown
 		return o, nil
 	}
 	o.Result, o.Outputs = &tenon.Result{Content: []tenon.Content{tenon.Text(done.Answer)}}, sum.Outputs

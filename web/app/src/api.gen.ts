@@ -370,6 +370,8 @@ export type Approval = {
   secrets?: Record<string, string[]>;
   /** the call is under way and waits for the answer */
   live?: boolean;
+  /** the call was made before with an unknown outcome; a decision holds for this repeat only */
+  again?: boolean;
   /** what a permanent approval would be bound to */
   subject?: {
     /** the identity of the server */
