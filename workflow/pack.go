@@ -238,7 +238,7 @@ func OpenPack(name string, r io.ReaderAt, size int64) (*Pack, error) {
 	return p, nil
 }
 
-// keepFolders keeps the empty folders among those that have an entry in a zip. Other programs write an entry for every
+// keepFolders keeps the empty ones of the folders that a zip has entries for. Other programs write an entry for every
 // folder.
 func (p *Pack) keepFolders(pack string, folders []string) error {
 	full := map[string]bool{}

@@ -297,14 +297,15 @@ func newTablesCheck(a *app) *cobra.Command {
 		Short: "Check that a table and its tools are valid",
 		Long: "Reads the whole table. For each tool it checks that its kind is known, that only the fields of its\n" +
 			"kind are set, and that the schema, the address, the ports, and the files of its workflow with their\n" +
-			"checksums are valid. Other commands leave invalid rows out, with a warning.\n" +
+			"checksums are valid. The parameters and ports of a workflow must match its packed workflow, and\n" +
+			"row ids must be unique. Other commands leave invalid rows out, with a warning.\n" +
 			"Prints ok, or each error with row and field, and exits with status 2.\n\n" +
 			tablesHelp,
 		Example: "  tenon tables check tools.arrow",
 		Args:    args(1, 1, "the table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readTable(cmd.Context(), args[0], true, func(_ *config.Config, r *table.Reader) error {
-				flaws, failed := r.CheckWith(cmd.Context(), table.Checks{Tool: config.RowFlaw})
+				flaws, failed := r.CheckWith(cmd.Context(), table.Checks{Tool: config.RowFlaw, Packed: packFlaws})
 				if failed != nil && len(flaws) == 0 {
 					return failed
 				}

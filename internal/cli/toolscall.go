@@ -110,8 +110,8 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params callA
 		return a.callWorkflow(ctx, local, w.Workflow, host.ToolCall{Name: name, Arguments: params.raw,
 			Words: params.words, Server: catalog.WorkflowServer}, p, yes)
 	}
-	if local == nil && p.given() {
-		return tenon.Errorf(tenon.CodeInvalid, "--in and --debug cannot be combined with --remote")
+	if f, ok := h.(*far); ok && p.given() {
+		return a.callFarFlow(ctx, f, name, params, p, yes)
 	}
 	flow := false
 	if local == nil && len(p.out) > 0 {
@@ -121,8 +121,7 @@ func (a *app) callTool(ctx context.Context, o opening, name string, params callA
 	}
 	switch {
 	case local == nil && yes:
-		return tenon.Errorf(tenon.CodeInvalid, "--yes cannot be combined with --remote: omit it, "+
-			"and decide the questions of workflow steps with tenon approvals")
+		return noFarYes()
 	case p.given():
 		return tenon.Errorf(tenon.CodeInvalid, "tool '%s' is not a workflow; only workflows accept --in "+
 			"and --debug", name)

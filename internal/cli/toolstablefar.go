@@ -18,7 +18,8 @@ func (c *callTable) callFar(ctx context.Context, a *app, o opening, name string,
 	params callArguments) (err error) {
 	switch {
 	case c.given():
-		return tenon.Errorf(tenon.CodeInvalid, "--in and --debug cannot be combined with --remote")
+		return tenon.Errorf(tenon.CodeInvalid, "--in and --debug cannot be combined with --table and --remote: the "+
+			"other tenon takes tables only for its own workflows; call one by its name, without --table")
 	case c.yes:
 		return tenon.Errorf(tenon.CodeInvalid, "--yes cannot be combined with --remote: the other tenon opens no "+
 			"server that only a table names; decide the questions of workflow steps with tenon approvals")
