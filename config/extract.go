@@ -24,6 +24,7 @@ func extract(c *compat.Conversion) ([]string, map[string]string) {
 	x := &extraction{Conversion: c, values: map[string]string{}, names: map[[2]string]*tree.Node{}}
 	x.each("servers", x.server)
 	x.each("models", x.model)
+	x.kept(c.Out, "")
 	// A value that was moved to a variable is no longer a literal.
 	c.Warns = deleteLiteral(c.Warns)
 	return x.lines, x.values
@@ -39,6 +40,38 @@ func (x *extraction) each(section string, do func(name string, e *tree.Node)) {
 		if list.Vals[i].Kind == tree.Map {
 			do(k.Val, list.Vals[i])
 		}
+	}
+}
+
+// kept replaces the tokens in values that the conversion keeps under x-KIND. at is the name of the entry.
+func (x *extraction) kept(n *tree.Node, at string) {
+	for i, v := range n.Vals {
+		below := at
+		if n.Kind == tree.Map && i < len(n.Keys) {
+			key := n.Keys[i].Val
+			if key == "x-"+x.Kind {
+				n.Vals[i] = v.Clone() // the source is converted again if an entry is refused
+				x.keptValue(n.Vals[i], at)
+				continue
+			}
+			below = key
+		}
+		x.kept(v, below)
+	}
+}
+
+// keptValue replaces the tokens below a value. A token gets the name of the entry and of its key.
+func (x *extraction) keptValue(n *tree.Node, at string) {
+	for i, v := range n.Vals {
+		key := ""
+		if n.Kind == tree.Map && i < len(n.Keys) {
+			key = n.Keys[i].Val
+		}
+		if found := x.places(v, key); len(found) > 0 {
+			n.Vals[i] = x.withVariables(v, found, strings.Trim(at+"_"+key, "_"))
+			continue
+		}
+		x.keptValue(v, at)
 	}
 }
 

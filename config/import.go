@@ -223,7 +223,7 @@ func (i *Imported) Changes(dir string, fresh bool) (list []Change, left []string
 
 // move rewrites relative paths, so that they lead to the same files from the folder dir.
 func (i *Imported) move(dir string) {
-	from := workspace(i.root.Src.Dir)
+	from := importedFolder(i.Kind, i.root.Src.Dir)
 	rel, err := filepath.Rel(dir, from)
 	if err != nil || i.root.Src.Path == "" {
 		return
@@ -264,6 +264,15 @@ func (i *Imported) move(dir string) {
 			path(e, "response_format", "file")
 		}
 	}
+}
+
+// importedFolder returns the folder in which another program starts the servers of a file in dir. ResearchAI has its
+// file in config/mcp.json and starts in the folder above.
+func importedFolder(kind, dir string) string {
+	if kind == compat.ResearchAI && filepath.Base(dir) == "config" {
+		return filepath.Dir(dir)
+	}
+	return workspace(dir)
 }
 
 // moveCwd sets the working folder of a server that has none, so that its relative paths still lead to the same files.
@@ -319,8 +328,11 @@ func isRelative(words []string) bool {
 }
 
 // startsAlike reports whether a command does the same in every folder, because it fetches a package or an image and
-// runs it.
+// runs it, or is the absolute path of a program without arguments.
 func startsAlike(words []string) bool {
+	if len(words) == 1 && filepath.IsAbs(words[0]) {
+		return true
+	}
 	switch programName(words[0]) {
 	case "npx", "bunx", "pnpx", "uvx":
 		return true

@@ -180,6 +180,9 @@ func notMade(r view.Call) string {
 		return ""
 	}
 	text := fmt.Sprintf("%s was not made: %s", recordText(r), r.Outcome)
+	if r.Outcome == view.CallFailed { // it may have reached the server
+		text = recordText(r) + " got no result: " + r.Outcome
+	}
 	if r.Error != "" {
 		text += ": " + shorten(r.Error, 300)
 	}

@@ -200,15 +200,19 @@ func (s *Suite) check(doc *config.Document) error {
 	if len(s.Cases) == 0 {
 		doc.Add("cases", "there are no cases", "a case has a question and the expected result")
 	}
+	list := "cases"
+	if s.agent {
+		list = "test_cases"
+	}
 	if len(s.Cases) > maxCases {
-		doc.Add("cases", fmt.Sprintf("there are more than %d cases", maxCases), "")
+		doc.Add(list, fmt.Sprintf("there are more than %d cases", maxCases), "")
 		return doc.Err()
 	}
 	checkMocks(doc, "mocks", s.Mocks)
 	names := map[string]int{}
 	attempts := 0
 	for i := range s.Cases {
-		c, at := &s.Cases[i], fmt.Sprintf("cases[%d]", i)
+		c, at := &s.Cases[i], fmt.Sprintf("%s[%d]", list, i)
 		if c.Name == "" {
 			c.Name = fmt.Sprintf("case %d", i+1)
 		}

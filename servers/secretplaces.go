@@ -69,7 +69,7 @@ func addressPlaces(text string, at int) (places []SecretPlace) {
 		switch {
 		case password != "" && password != user:
 			places = append(places, SecretPlace{start + len(user) + 1, start + i, "password"})
-		case password == "" && LooksLikeToken(user):
+		case isTokenLogin(user, rest[:i]):
 			places = append(places, SecretPlace{start, start + len(user), "login"})
 		}
 	}

@@ -15,14 +15,7 @@ import (
 // Everything that prints a configuration or registers its secrets uses it.
 
 var (
-	secretName = lazyregexp.New(`(?i)key$|token$|secret$|passw|passphrase|passcode|pwd$|bearer|^auth$|` +
-		`authorization|credentials?$|cookie$|signature$|^sig$|(^|[_-])pass$|(^|[_-])jwt$|(^|[_-])sk$`)
-	camelPass = lazyregexp.New(`[a-z]P(ass|ASS)$`)
-	// plainKey matches names of keys that open nothing: of tables, caches and keyboards, and public ones.
-	plainKey = lazyregexp.New(`(?i)(^|[_-])(primary|foreign|sort|partition|shard|cache|public|range|row|group|` +
-		`join|map|object|lookup|hot|mon|tur|don)[_-]?key$`)
-	nameNumber = lazyregexp.New(`[_-]?[0-9]+$`)
-	dsnName    = lazyregexp.New(`(?i)(^|[_-]|[a-z])(dsn|connection[_-]?string|conn[_-]?str|(database|db)[_-]?ur[il])$`)
+	dsnName = lazyregexp.New(`(?i)(^|[_-]|[a-z])(dsn|connection[_-]?string|conn[_-]?str|(database|db)[_-]?ur[il])$`)
 	// dsnPair matches a password in a text such as "host=db;password=x".
 	dsnPair = lazyregexp.New(`(?i)(?:^|[;\s&?])(?:password|passwd|pwd|accountkey|sharedaccesskey|accesskey|` +
 		`sharedaccesssignature)\s*=\s*("[^"]*"|'[^']*'|\{\{[^}]*\}\}|[^;\s&]+)`)
@@ -35,24 +28,13 @@ var (
 		`(?:&[A-Za-z0-9_.~%+\[\]-]+=(?:\{\{[^}]*\}\}|[^&\s])*)+\s*$`)
 )
 
-// NamesSecret reports whether a variable, a header, a flag or a setting of this name usually has a secret value. A
-// number at the end of the name does not matter.
-func NamesSecret(name string) bool {
-	name = strings.TrimLeft(name, "-")
-	if slices.Contains([]string{"PWD", "OLDPWD"}, name) { // folders of a shell
-		return false
-	}
-	name = nameNumber().ReplaceAllString(name, "")
-	return (secretName().MatchString(name) || camelPass().MatchString(name)) && !plainKey().MatchString(name)
-}
-
 // IsSecretValue reports whether a whole literal is a secret, by one of its names or by its form. Switches and short
 // numbers are none.
 func IsSecretValue(value string, names ...string) bool {
 	if !isLiteral(value) || strings.TrimSpace(value) == "" {
 		return false
 	}
-	if LooksLikeToken(value) {
+	if LooksLikeToken(value) || strings.Contains(value, "PRIVATE KEY-----") { // PEM
 		return true
 	}
 	if _, err := strconv.ParseBool(value); err == nil || strings.Contains(value, "://") {
@@ -146,10 +128,7 @@ func connectionPasswords(value string, names []string) (places [][2]int) {
 	for _, m := range dsnPair().FindAllStringSubmatchIndex(value, -1) {
 		places = append(places, [2]int{m[2], m[3]})
 	}
-	named := slices.ContainsFunc(names, func(n string) bool {
-		return dsnName().MatchString(nameNumber().ReplaceAllString(n, ""))
-	})
-	if named && len(places) == 0 && !strings.Contains(value, "://") {
+	if slices.ContainsFunc(names, namesDSN) && len(places) == 0 && !strings.Contains(value, "://") {
 		if m := dsnLogin().FindStringSubmatchIndex(value); m != nil {
 			places = append(places, [2]int{m[2], m[3]})
 		}
@@ -168,6 +147,9 @@ func addressSecrets(address string) (parts []string) {
 		_, written, _ := strings.Cut(u.User.String(), ":")
 		parts = append(parts, password, written)
 	}
+	if user := u.User.Username(); isTokenLogin(user, u.User.String()) {
+		parts = append(parts, user)
+	}
 	for _, pair := range strings.Split(u.RawQuery, "&") {
 		name, value, ok := strings.Cut(pair, "=")
 		if plain, err := url.QueryUnescape(value); ok && err == nil && IsSecretValue(plain, name) {
@@ -175,6 +157,15 @@ func addressSecrets(address string) (parts []string) {
 		}
 	}
 	return parts
+}
+
+// isTokenLogin reports whether the login of a URL is a token in place of a name and a password.
+func isTokenLogin(user, login string) bool {
+	if strings.Contains(strings.TrimSuffix(login, ":"), ":") {
+		return false
+	}
+	return LooksLikeToken(user) || len(user) >= 24 && strings.ContainsAny(user, "0123456789") &&
+		strings.Trim(strings.ToLower(user), "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // SecretArgs returns the literal secrets in the arguments of a command, as [MaskArgs] finds them.

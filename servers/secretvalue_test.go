@@ -29,6 +29,10 @@ func TestSecretParts(t *testing.T) {
 		{"REDIS_DSN", "me:hunter2@tcp(db:6379)/0", []string{"hunter2"}},
 		{"CONNECTION_STRING", "Server=db;User Id=me;Password=hunter2;", []string{"hunter2"}},
 		{"STORAGE", "AccountName=a;AccountKey=aGVsbG8=;X=y", []string{"aGVsbG8="}},
+		{"DATABASE_URL_PROD", "me:hunter2@tcp(db:6379)/0", []string{"hunter2"}},
+		{"X", "redis://:hunter2@cache:6379/0", []string{"hunter2", "hunter2"}},
+		{"X", "https://0123456789abcdef01234567@host/1", []string{"0123456789abcdef01234567"}},
+		{"X", "-----BEGIN PRIVATE KEY-----\nMII=", []string{"-----BEGIN PRIVATE KEY-----\nMII="}},
 		{"DATABASE_URL", "postgres://db/x", nil},
 		{"CITY", "Amsterdam", nil},
 		{"COMPASS", "north-west", nil},
@@ -67,5 +71,32 @@ func TestMaskStart(t *testing.T) {
 	want := []string{"--token", "***", "--api-key=***", "--key", "./evil.sh", "--key", "$(evil)"}
 	if got := MaskStart(args); !slices.Equal(got, want) {
 		t.Errorf("%q, not %q", got, want)
+	}
+}
+
+// TestNamesSecret checks the rule for names: RP-15 found secrets in cassettes whose names have a word after key, token
+// or secret.
+func TestNamesSecret(t *testing.T) {
+	for _, name := range []string{"API_KEY_PROD", "TOKEN_PROD", "AUTH_TOKEN_DEV", "SECRET_A", "CLIENT_SECRET_ID",
+		"GITHUB_PAT", "PRIVATE_KEY_PEM", "MY_API_KEY", "PASSWORD1", "OPENAI_API_KEY_2", "PGPASSWORD", "DB_PASS",
+		"DB_PASS_PROD", "APIKEY", "APIKEY_STAGING", "CREDENTIALS", "PROD_API_KEY_ACME", "SECRET_KEY_BASE", "TOKEN_GITHUB",
+		"TOKEN_V2", "STRIPE_KEY_LIVE", "STRIPE_SK_TEST", "SSH_KEY_BASE64", "apiKeyProd", "dbPass", "authtoken", "JWT_2",
+		"API_KEYS", "API_TOKENS", "PAT", "githubPat", "AZURE_PAT_1", "X-Api-Key", "X-Hub-Signature-256", "Authorization",
+		"--token", "auth", "VAULT_SECRET_ID", "NPM_TOKEN_OLD", "PASSWORT", "DBPWD", "Set-Cookie", "ADMIN_PASSWORD_EU",
+		"SIGNING_KEY_CURRENT", "GOOGLE_APPLICATION_CREDENTIALS_JSON"} {
+		if !NamesSecret(name) {
+			t.Errorf("RP-15: %s names no secret", name)
+		}
+	}
+	for _, name := range []string{"KEYBOARD", "KEYBOARD_LAYOUT", "TOKENIZER_PATH", "TOKENIZERS_PARALLELISM", "MAX_TOKENS",
+		"MAX_TOKEN", "TOKENS_PER_MINUTE", "TOKEN_LIMIT", "TOKEN_ENDPOINT", "SECRETARY", "SECRETARIAT_EMAIL", "MONKEY", "TURKEY",
+		"SORT_KEY", "PRIMARY_KEY_2", "PUBLIC_KEY_PEM", "AWS_ACCESS_KEY_ID", "KEY_ID", "KEY_FILE", "PRIVATE_KEY_PATH",
+		"PASSWORD_FILE", "PASSWORD_MIN_LENGTH", "SECRET_NAME", "SECRETS_DIR", "SECRETS_BACKEND", "API_KEY_HEADER",
+		"COMPASS", "BYPASS", "PASS_THROUGH", "PATH", "PATTERN", "FORMAT", "PATCH", "PWD", "OLDPWD", "AUTH_MODE", "AUTHOR",
+		"OAUTH_CLIENT", "JWT_AUDIENCE", "COOKIE_DOMAIN", "DISK", "TASK", "EOS_TOKEN", "TOKEN_TTL", "PASSWORDLESS",
+		"CERT_PEM", "SIGNAL", "CREDENTIAL_HELPER", "CITY", "HOME", "KEYCLOAK_REALM", "USER", "ID", "PROD", "KEYS", ""} {
+		if NamesSecret(name) {
+			t.Errorf("RP-15: %s names a secret", name)
+		}
 	}
 }

@@ -26,7 +26,8 @@ func run(ctx context.Context) error {
 	defer h.Close()
 
 	// Any MCP server will do, such as Command: "npx", Args: {"-y", "@modelcontextprotocol/server-filesystem", "."}
-	// or URL: "https://mcp.example.com". The same keys work under servers in tenon.yaml.
+	// or URL: "https://mcp.example.com". The same keys work under servers in tenon.yaml,
+	// where ${NAME} is replaced by a variable; in Go, use os.Getenv.
 	err = h.Servers().Add(ctx, "demo", host.ServerConfig{
 		Command: "tenon", Args: []string{"testserver", "--stdio"},
 		Include:   []string{"add", "greet", "count*"}, // globs of names
