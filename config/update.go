@@ -62,8 +62,8 @@ type FileChange struct {
 
 // LoadUpdate reloads the files of a running configuration and holds back changes that loosen it; see [Difference].
 // The administrator's file applies unchanged. It returns the errors of [Load], and conflict if Load reads a different
-// file than before. If there was no project's file and there is one now, it is compared with nothing; the caller decides
-// whether it may be used at all.
+// file than before. If there was no project's file and there is one now, it is compared with nothing, and the caller
+// decides whether it may be used at all.
 func LoadUpdate(ctx context.Context, o Options, running *Config) (*Update, error) {
 	whole, err := Load(ctx, o)
 	if err != nil {
