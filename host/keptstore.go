@@ -49,7 +49,7 @@ func KeepsUserStore(c Config) bool {
 // KeepUserStore makes the project of a config keep its runs in the user's store, from now on and in all processes. It
 // is for a project whose file a person has just written, and whose runs so far are in that store. With --home, or with
 // store.path in a file, it changes nothing, because these name the store. undo removes the note. Errors: conflict if
-// the project has a store of its own, store if the note cannot be written.
+// the project already has a store, store if the note cannot be written.
 func KeepUserStore(c Config) (undo func(), err error) {
 	nothing := func() {}
 	if c.Home != "" || c.Config == nil || c.Config.Store.Path != "" || KeepsUserStore(c) {

@@ -14,7 +14,12 @@ import (
 // project's folder chooses that store, and that a store of the project or one that a person named is used as before.
 func TestKeepUserStore(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
-	env := func(name string) (string, bool) { return home, name == "HOME" }
+	env := func(name string) (string, bool) {
+		if name != "HOME" {
+			return "", false
+		}
+		return home, true
+	}
 	c := host.Config{Config: &config.Config{Path: filepath.Join(dir, "tenon.yaml"), Dir: dir}, LookupEnv: env}
 	own, users := filepath.Join(dir, ".tenon", "tenon.db"), filepath.Join(home, ".local", "state", "tenon", "tenon.db")
 	at := func(want string, kept bool) {
