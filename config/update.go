@@ -62,21 +62,18 @@ type FileChange struct {
 
 // LoadUpdate reloads the files of a running configuration and holds back changes that loosen it; see [Difference].
 // The administrator's file applies unchanged. It returns the errors of [Load], and conflict if Load reads a different
-// file than before.
+// file than before. If there was no project's file and there is one now, it is compared with nothing, and the caller
+// decides whether it may be used at all.
 func LoadUpdate(ctx context.Context, o Options, running *Config) (*Update, error) {
 	whole, err := Load(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if whole.Path != running.Path {
+	if whole.Path != running.Path && running.Path != "" {
 		return nil, tenon.Errorf(tenon.CodeConflict, "the configuration would come from %s and no longer from %s; "+
-			"for that start tenon again", named(whole), named(running))
+			"for that start tenon again", cmp.Or(whole.Path, "no project's file"), running.Path)
 	}
 	return running.update(ctx, o, whole)
-}
-
-func named(c *Config) string {
-	return cmp.Or(c.Path, "no project's file")
 }
 
 // Compare returns the differences between two versions of a configuration. It compares the files of the project and
@@ -251,7 +248,8 @@ const maxText = 256 << 10
 // fileChanges returns the texts of all files that differ.
 func (c *Config) fileChanges(whole *Config) []FileChange {
 	before, after := c.files.snapshot(), whole.files.snapshot()
-	all := maps.Clone(before)
+	all := map[string]fileSum{} // before is nil if the running configuration has no file
+	maps.Copy(all, before)
 	maps.Copy(all, after)
 	var out []FileChange
 	for _, path := range slices.Sorted(maps.Keys(all)) {

@@ -415,3 +415,19 @@ func TestUpdateElsewhere(t *testing.T) {
 		t.Errorf("as before: %v, %+v", err, u)
 	}
 }
+
+// TestUpdateFirstFile checks that a project's file is compared with nothing if there was none: all that it loosens is
+// held back, and its text is shown.
+func TestUpdateFirstFile(t *testing.T) {
+	p := newProject(t, startFiles())
+	p.running = &config.Config{}
+	u, err := p.update()
+	if err != nil || u.Whole.Path == "" || len(u.Held) == 0 || len(u.Files) == 0 || u.Files[0].Before != "" {
+		t.Fatalf("UX-10: %v, %+v", err, u)
+	}
+	p.running = u.Whole
+	p.write(map[string]string{"tenon.yaml": "-"})
+	if _, err := p.update(); err == nil {
+		t.Error("UX-10: a file that is gone is no error")
+	}
+}

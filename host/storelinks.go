@@ -16,7 +16,7 @@ import (
 // A person may name any place: with --home, with store.path in a file for -c, or in the user's configuration.
 func (c Config) confined() bool {
 	cfg := c.Config
-	if c.Store != nil || c.Home != "" || cfg == nil || cfg.Path == "" {
+	if c.Store != nil || c.Home != "" || cfg == nil || cfg.Path == "" || KeepsUserStore(c) {
 		return false
 	}
 	return cfg.Store.Path == "" || cfg.Found && cfg.Layer("store.path") == config.LayerProject

@@ -89,7 +89,7 @@ func (c Config) storePath() (path string, users bool) {
 		return filepath.Join(c.Home, storeFile), false
 	case cfg.Store.Path != "":
 		return cfg.Store.Path, false
-	case cfg.Path != "":
+	case cfg.Path != "" && !KeepsUserStore(c):
 		return filepath.Join(cfg.Dir, ".tenon", storeFile), false
 	}
 	if c.fallbackDir != "" {

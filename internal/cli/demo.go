@@ -54,15 +54,37 @@ func (a *app) connectDemo(cfg *config.Config, o opening) {
 	if cfg.Found || cfg.File != "" || a.config != "" || len(cfg.Servers) > 0 || o.adhoc.given() || o.replay != "" {
 		return
 	}
-	exe, err := executable()
+	server, err := demoServer()
 	if err != nil {
 		return // the script says that it has no tools
 	}
-	server := servers.Config{Command: exe, Args: []string{"testserver", "--stdio"},
-		Description: "A small server that is built into tenon, for a first try",
-		Include:     []string{"add", "counter", "get_weather", "greet"}}
-	cfg.Servers = map[string]servers.Config{"demo": server.WithDefaults()}
+	cfg.Servers = map[string]servers.Config{demoName: server.WithDefaults()}
 	cfg.Policy.Pins.Changed = policy.PinsOff // as in demo
+}
+
+// demoName is the name of the demo's server.
+const demoName = "demo"
+
+func demoServer() (servers.Config, error) {
+	exe, err := executable()
+	return servers.Config{Command: exe, Args: []string{"testserver", "--stdio"},
+		Description: "A small server that is built into tenon, for a first try",
+		Include:     []string{"add", "counter", "get_weather", "greet"}}, err
+}
+
+// addDemo adds the demo's server to a project that began without a file, for tenon serve. The project has the runs of
+// the time before it, and they may wait for a tool of the demo. It adds nothing if the project has a model, or a server
+// of this name.
+func (a *app) addDemo(ctx context.Context, cfg *config.Config) {
+	if !host.KeepsUserStore(a.storeOf(cfg)) || len(cfg.Models) > 0 {
+		return
+	}
+	if _, found := host.DetectModel(ctx, a.lookupEnv, false); found {
+		return
+	}
+	if server, err := demoServer(); err == nil {
+		_ = cfg.AddServer(demoName, server, "") // the project's own server of this name stays
+	}
 }
 
 func (a *app) demo(ctx context.Context, model, text string) (err error) {

@@ -149,6 +149,7 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		if _, found := host.DetectModel(ctx, a.lookupEnv, false); !found {
 			a.connectDemo(cfg, o) // the page offers the script
 		}
+		a.addDemo(ctx, cfg)
 	}
 	return host.Config{Config: cfg, Home: a.home, Untrusted: untrusted, Model: o.model, Record: o.record,
 		Replay: o.replay, Resumed: o.resumed,

@@ -94,6 +94,9 @@ func (s *server) reload(ctx context.Context, accept string, again bool) error {
 	var v verdict
 	if err == nil {
 		u.Whole.Found = u.Whole.Found || s.a.configFound
+		err = s.mayBegin(u, accept)
+	}
+	if err == nil {
 		s.a.warn(u.Whole)
 		v, err = s.a.judgeTrust(ctx, u.Whole) // refuses files that other users can write
 	}
@@ -110,11 +113,14 @@ func (s *server) reload(ctx context.Context, accept string, again bool) error {
 	if agreed {
 		next, held = u.Whole, nil
 	}
+	if begins := running.Path == "" && u.Whole.Path != ""; begins && !agreed {
+		next = nil // the new file holds as a whole or not at all
+	}
 	if next == nil && again {
 		next = running
 	}
 	if next != nil {
-		if err := s.apply(ctx, next); err != nil {
+		if v, err = s.use(ctx, next, v); err != nil {
 			log.Error("the configuration is not reloaded, the last good one stays: " + err.Error())
 			return err
 		}
@@ -125,6 +131,7 @@ func (s *server) reload(ctx context.Context, accept string, again bool) error {
 		s.running, s.since = next, began
 	}
 	s.held = held
+	s.open = slices.DeleteFunc(s.open, func(p proposed) bool { return p.unused != "" })
 	if held != nil {
 		s.heldSince = began
 	}
@@ -141,6 +148,48 @@ func (s *server) reload(ctx context.Context, accept string, again bool) error {
 		log.Info("config reloaded", "file", next.File, "servers", len(s.host.Service().Connections()))
 	}
 	return nil
+}
+
+// mayBegin refuses a project's file that was written where there was none, unless the owner wrote it with tenon or
+// accepts it. Anybody else's file is used when tenon starts again, which asks about it.
+func (s *server) mayBegin(u *config.Update, accept string) error {
+	s.mu.Lock()
+	running, since := s.running, s.since
+	s.mu.Unlock()
+	if running.Path != "" || u.Whole.Path == "" || accept != "" ||
+		s.a.isOwnEdit(u.Whole.Path, "", u.Whole.FileDigest(u.Whole.Path), since) {
+		return nil
+	}
+	return tenon.Errorf(tenon.CodeConflict, "%s is new, and tenon did not write it; start tenon serve again to use it",
+		u.Whole.Path)
+}
+
+// use applies a configuration. If it has the first file of this project, the runs stay in the store where they are, and
+// the demo's server stays. It returns the verdict about the project, which names that store.
+func (s *server) use(ctx context.Context, next *config.Config, v verdict) (verdict, error) {
+	undo, running := func() {}, s.current()
+	if next.Path != "" && running.Path == "" {
+		var err error
+		if undo, err = host.KeepUserStore(s.a.storeOf(next)); err != nil {
+			return v, err
+		}
+		recorded := v.How == trustRecorded
+		if v, err = s.a.judgeTrust(ctx, next); err != nil {
+			undo()
+			return v, err
+		}
+		if recorded { // the list of what the project does names the store
+			s.a.keepTrust(v)
+		}
+	}
+	if _, had := running.Servers[demoName]; had {
+		s.a.addDemo(ctx, next)
+	}
+	if err := s.apply(ctx, next); err != nil {
+		undo()
+		return v, err
+	}
+	return v, nil
 }
 
 // agreedTo reports whether the owner has agreed to changes outside of this process, by editing the files with tenon
@@ -226,6 +275,9 @@ func (s *server) watched() []string {
 		if record := s.a.trustStore().File(p); record != "" {
 			files = append(files, record)
 		}
+	}
+	if len(list) == 1 && list[0].Path == "" && s.a.config == "" { // a file that the owner writes here is used
+		files = append(files, config.FileToWrite(s.a.configOptions()))
 	}
 	slices.Sort(files)
 	return slices.Compact(files)

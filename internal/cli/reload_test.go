@@ -60,8 +60,11 @@ func (s *spoken) await(t *testing.T, from int, pattern string) (string, int) {
 func agreeTo(t *testing.T, args ...string) int {
 	t.Helper()
 	tenonJSON := func(args ...string) (int, string) {
-		var out bytes.Buffer
-		status := run(t.Context(), args, stdio{strings.NewReader(""), &out, io.Discard})
+		var out, said bytes.Buffer
+		status := run(t.Context(), args, stdio{strings.NewReader(""), &out, &said})
+		if status != 0 {
+			t.Logf("%q: %s", args, &said)
+		}
 		return status, out.String()
 	}
 	status, text := tenonJSON(append([]string{"proposals", "show", "reload", "-o", "json"}, args...)...)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -33,6 +34,7 @@ type proposed struct {
 	edits   config.Edits
 	by      tenon.Principal
 	created time.Time
+	unused  string // the file has the change, and this is why the process does not use it; "" otherwise
 }
 
 // Plan implements [httpapi.Editor].
@@ -105,6 +107,7 @@ func (s *server) view(ctx context.Context, p proposed) (*config.Plan, httpapi.Pr
 		Command: s.a.again("proposals accept", p.id), Differences: []config.Difference{}, Files: []config.FileChange{}}
 	plan, err := s.Plan(ctx, p.edits)
 	if err != nil {
+		v.File = filepath.Base(config.FileToWrite(s.a.configOptions()))
 		return nil, v, err
 	}
 	s.mu.Lock()
@@ -173,7 +176,9 @@ func (s *server) Proposals(ctx context.Context) ([]httpapi.Proposal, error) {
 	}
 	for _, p := range open {
 		_, v, err := s.view(ctx, p)
-		if err != nil {
+		if p.unused != "" {
+			v.Digest, v.CommandLine, v.Note = "", false, p.unused
+		} else if err != nil {
 			v.Note = "it can no longer be made: " + err.Error()
 		}
 		out = append(out, v)
@@ -273,6 +278,18 @@ func (s *server) Reject(ctx context.Context, id string) (httpapi.Proposal, error
 	return httpapi.Proposal{}, noProposal(id)
 }
 
+// written notes why a change that the file has is not used. The change stays in the list until a reload uses the file.
+func (s *server) written(id, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version.Add(1)
+	for i := range s.open {
+		if s.open[i].id == id {
+			s.open[i].unused = why
+		}
+	}
+}
+
 // enact writes a change that the owner agreed to, and loads it. It reads the files again before it writes them, so that
 // the change is based on the configuration in use.
 func (s *server) enact(ctx context.Context, p proposed, digest string) (httpapi.Proposal, error) {
@@ -300,7 +317,10 @@ func (s *server) enact(ctx context.Context, p proposed, digest string) (httpapi.
 		return v, err
 	}
 	if err := s.ask(ctx, ""); err != nil {
-		return v, tenon.Errorf(tenon.ErrorCode(err), "%s is written, but not loaded: %w", plan.File, err)
+		err = tenon.Errorf(tenon.ErrorCode(err), "%s is written, but tenon serve does not use it yet: %w", plan.File,
+			err)
+		s.written(p.id, err.Error())
+		return v, err
 	}
 	v.State = httpapi.ProposalAccepted
 	return v, nil

@@ -250,7 +250,12 @@ func forbids(cfg *config.Config, what string) bool { return cfg.Forbids(what) }
 
 // storePath is the path of a configuration's store, or "" if it has no file.
 func (a *app) storePath(cfg *config.Config) string {
-	return host.StorePath(host.Config{Config: cfg, Home: a.home, LookupEnv: a.lookupEnv})
+	return host.StorePath(a.storeOf(cfg))
+}
+
+// storeOf is the part of a host's configuration that says where its store is.
+func (a *app) storeOf(cfg *config.Config) host.Config {
+	return host.Config{Config: cfg, Home: a.home, LookupEnv: a.lookupEnv}
 }
 
 // trustPaths returns the files and folders that other users must not be able to write: the files of the project, the
