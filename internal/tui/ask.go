@@ -17,12 +17,12 @@ const quiet = 500 * time.Millisecond
 
 // ask replaces the list of pending questions.
 func (m *model) ask(list []Ask) tea.Cmd {
-	m.asks = list
-	first := ""
-	if len(list) > 0 {
-		first = list[0].ID
+	m.order(list)
+	first, content := "", ""
+	if len(m.asks) > 0 {
+		first, content = m.asks[0].ID, m.asks[0].content()
 	}
-	if first == m.asked {
+	if first == m.asked && content == m.askedOf {
 		return nil
 	}
 	if m.mode.decides() {
@@ -32,9 +32,9 @@ func (m *model) ask(list []Ask) tea.Cmd {
 			m.note = "the question has ended: it was decided elsewhere, or its call is over"
 		}
 	}
-	m.asked, m.shownAt, m.deciding = first, m.c.Now(), false
+	m.asked, m.askedOf, m.shownAt, m.deciding = first, content, m.c.Now(), false
 	m.unchoose()
-	m.step, m.contents, m.kept = 0, nil, nil
+	m.step, m.contents, m.kept, m.sight = 0, nil, nil, sight{}
 	if first != "" {
 		m.settle()
 		if !m.focused {
@@ -42,6 +42,35 @@ func (m *model) ask(list []Ask) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// order keeps the list of pending questions, with the question that the person chose to see at its beginning.
+func (m *model) order(list []Ask) {
+	m.asks, m.place = list, 1
+	i := slices.IndexFunc(list, func(a Ask) bool { return a.ID == m.wanted })
+	if i > 0 {
+		m.asks, m.place = slices.Concat(list[i:i+1], list[:i], list[i+1:]), i+1
+	}
+}
+
+// nextAsk shows the next pending question.
+func (m *model) nextAsk() tea.Cmd {
+	list := slices.Concat(m.asks[1:m.place], m.asks[:1], m.asks[m.place:]) // the order of their age
+	m.wanted = list[m.place%len(list)].ID
+	return m.ask(list)
+}
+
+// content returns what the question is about. A question can take the place of a decided one with its id, for example
+// after its arguments were changed; a key must not answer it unseen.
+func (a Ask) content() string {
+	parts := append([]string{a.Head, string(a.JSON), a.If}, a.Args...)
+	for _, f := range a.Fields {
+		parts = append(parts, f[0], f[1])
+	}
+	for _, r := range a.Requests {
+		parts = append(append(parts, r.Key, r.Head), r.Text...)
+	}
+	return strings.Join(parts, "\x00")
 }
 
 // request returns the request of a server that is shown, or nil if the first question is none.
@@ -61,6 +90,9 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 	}
 	if m.scrollAsk(name) {
 		return nil, true
+	}
+	if name == "tab" && len(m.asks) > 1 {
+		return m.nextAsk(), true
 	}
 	a, q := m.asks[0], m.request()
 	now := m.c.Now()
@@ -116,6 +148,38 @@ func (m *model) askKey(name, text string, before time.Time) (tea.Cmd, bool) {
 		m.in.set("")
 	}
 	return nil, true
+}
+
+// waitMoment is shown while the pause before keys answer is not over.
+const waitMoment = "in a moment"
+
+// wait says why no key answers the question now, or returns "". A key right after the question appeared was meant for
+// something else, and one right after typed text continues this text.
+func (m *model) wait() string {
+	now := m.c.Now()
+	switch {
+	case len(m.in.text) > 0:
+		return "send or clear your text to answer"
+	case now.Sub(m.shownAt) < quiet, now.Sub(m.typedAt) < quiet && m.typedAt.After(m.shownAt):
+		return waitMoment
+	}
+	return ""
+}
+
+// lone reports whether a message is only a key, or the word, of an answer to the question that waits. It was probably
+// meant as the answer, so it goes neither to the model nor to the question: the person presses the key.
+func (m *model) lone(text string) bool {
+	if m.asked == "" || len(m.asks) == 0 {
+		return false
+	}
+	word := strings.ToLower(strings.TrimRight(text, ".!"))
+	for _, x := range m.asks[0].answers(m.request()) {
+		if word == x.key || word == "yes" && x.key == "y" || word == "no" && x.key == "n" {
+			m.note = "this was not sent to the model: to answer the question, press the key " + x.key + " alone"
+			return true
+		}
+	}
+	return false
 }
 
 // lastings are the keys of answers that allow later calls too.

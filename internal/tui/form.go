@@ -381,7 +381,7 @@ func (m *model) moveField(by int) {
 }
 
 // sendForm returns the arguments of the form, or the content of a server's form. If a field has no valid value, it
-// shows the field and the reason, and returns false. In a server's form, all fields come before it is sent.
+// shows the field and the reason, and returns false. All fields come before it is sent.
 func (m *model) sendForm() (json.RawMessage, bool) {
 	if m.note = m.form.set(m.in.String()); m.note != "" {
 		return nil, false
@@ -389,10 +389,10 @@ func (m *model) sendForm() (json.RawMessage, bool) {
 	before := m.asks[0].JSON
 	if m.request() != nil {
 		before = nil
-		if m.form.at < len(m.form.fields)-1 {
-			m.moveField(1)
-			return nil, false
-		}
+	}
+	if m.form.at < len(m.form.fields)-1 {
+		m.moveField(1)
+		return nil, false
 	}
 	args, at, why := m.form.arguments(before)
 	if why != "" {

@@ -31,6 +31,8 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	case m.mode == modePick:
 		return m.pickKey(name, k.Text)
+	case m.mode == modeSecret:
+		return m.secretKey(name, k.Text)
 	case m.mode == modeTalk && m.asked != "" && len(m.in.text) == 0:
 		if cmd, ok := m.askKey(name, k.Text, before); ok {
 			return cmd
@@ -183,6 +185,9 @@ func (m *model) enterKey() tea.Cmd {
 		return nil
 	}
 	m.in.set("")
+	if m.lone(text) {
+		return nil
+	}
 	m.keep(text)
 	switch {
 	case !m.busy:
@@ -302,6 +307,7 @@ func (m *model) enter(to mode) {
 
 // leaveMode returns to the conversation and restores the input.
 func (m *model) leaveMode() {
+	m.endSecret(secretText{err: ErrNoSecret})
 	m.keepForm()
 	m.in.set(m.draft)
 	m.mode, m.draft, m.query, m.note, m.found, m.form, m.pick = modeTalk, "", "", "", -1, nil, nil

@@ -23,6 +23,7 @@ const (
 	modeHistory      // a search in earlier inputs
 	modeFind         // a search in the conversation
 	modePick         // a choice between values of a command
+	modeSecret       // a text that is not shown
 )
 
 // decides reports whether the input is part of the answer to a question.
@@ -53,6 +54,7 @@ type model struct {
 	mode    mode
 	form    *form       // of modeForm
 	pick    *picker     // of modePick
+	secret  *secretMsg  // of modeSecret
 	theme   string      // see Themes
 	look    *look       // theme on the background
 	behind  color.Color // the terminal's background; nil if it is not known, or the terminal has few colours
@@ -82,6 +84,9 @@ type model struct {
 
 	asks     []Ask
 	asked    string // id of the question that is shown
+	askedOf  string // its content
+	wanted   string // id of the question that the person chose to see, if it is not the oldest
+	place    int    // of the question that is shown, among all in the order of their age, from 1 on
 	shownAt  time.Time
 	lastKey  time.Time
 	typedAt  time.Time // the last key or paste that went to the message
@@ -229,6 +234,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if int(msg) == m.choices {
 			return m, m.chosen()
 		}
+	case secretMsg:
+		m.askSecret(msg)
 	case lendMsg:
 		return m, m.lend(func() error {
 			msg.done <- msg.f()
@@ -336,12 +343,13 @@ func (m *model) idle() tea.Cmd {
 	if m.stopped { // nothing is sent unasked after a stop
 		m.back, m.queue = append(m.back, m.queue...), nil
 	}
-	m.busy, m.stopped, m.steered, m.asks, m.asked = false, false, nil, nil, ""
+	m.busy, m.stopped, m.steered, m.asks = false, false, nil, nil
+	m.asked, m.askedOf, m.wanted = "", "", ""
 	m.stop()
 	if m.note == noteStopping {
 		m.note = ""
 	}
-	if m.mode.decides() {
+	if m.mode.decides() || m.mode == modeSecret {
 		m.leaveMode()
 	}
 	for _, b := range m.calls {

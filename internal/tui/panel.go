@@ -98,7 +98,7 @@ func (m *model) panel(width, room int, tight bool) (lines []string) {
 		head = q.Head
 	}
 	if n := len(m.asks); n > 1 {
-		head += fmt.Sprintf(" (1 of %d)", n)
+		head += fmt.Sprintf(" (%d of %d; Tab shows the next)", m.place, n)
 	} else if n := len(a.Requests); n > 1 {
 		head += fmt.Sprintf(" (%d of %d)", m.step+1, n)
 	}
@@ -174,7 +174,11 @@ func (m *model) tightKeys(width int) string {
 	if m.lasting != "" {
 		return shorten(lastings[strings.ToLower(m.lasting)].words, width)
 	}
-	if len(m.in.text) > 0 {
+	switch m.wait() {
+	case "":
+	case waitMoment:
+		return shorten(place+"…", width)
+	default:
 		return shorten(place+"clear your text to answer", width)
 	}
 	var letters []string
@@ -251,7 +255,7 @@ func (m *model) keyLines(width int, bar string, tight bool) []string {
 	for _, x := range m.asks[0].answers(m.request()) {
 		words = append(words, x.words)
 	}
-	keys := strings.Join(words, "  ")
+	keys, style := strings.Join(words, "  "), bold
 	switch {
 	case tight && (m.mode != modeTalk || m.note != ""):
 		return nil // the label of the input, or the note, has this line
@@ -264,7 +268,8 @@ func (m *model) keyLines(width int, bar string, tight bool) []string {
 	case m.mode == modeForm && m.request() != nil:
 		keys = "Tab and Up go to other fields, Enter to the next one; at the last one it sends. Esc goes back"
 	case m.mode == modeForm:
-		keys = "Tab and Up go to other fields, Enter sends, Ctrl-X edits the JSON, Esc goes back"
+		keys = "Tab and Up go to other fields, Enter to the next one; at the last one it sends. Ctrl-X edits the " +
+			"JSON, Esc goes back"
 	case m.mode == modeEdit:
 		keys = "Enter sends these arguments, Alt-Enter adds a line, Esc goes back"
 	case m.mode == modeIf:
@@ -273,8 +278,8 @@ func (m *model) keyLines(width int, bar string, tight bool) []string {
 		keys = choiceWords
 	case m.lasting != "":
 		keys = lastings[strings.ToLower(m.lasting)].words + "; another key goes back"
-	case len(m.in.text) > 0:
-		keys = "send or clear your text to answer: " + keys
+	case m.mode == modeTalk && m.wait() != "":
+		keys, style = m.wait()+": "+keys, dim
 	}
-	return wrapped(keys, width, bar, bar, bold)
+	return wrapped(keys, width, bar, bar, style)
 }

@@ -33,7 +33,7 @@ func TestUX_Screens(t *testing.T) {
 	if len(screens) < 40 {
 		t.Errorf("%d screens, want at least 40", len(screens))
 	}
-	for _, s := range screens {
+	for _, s := range slices.Concat(screens, answerScreens) {
 		t.Run("UX-"+s.item+"_"+s.name, func(t *testing.T) {
 			sizes := goldenSizes
 			if s.sizes != nil {
@@ -185,13 +185,16 @@ func calls(b *bench, state CallState, n int) {
 const talkText = "The capital of France is **Paris**, on the *Seine*. It has about 2.1 million people in the city, and " +
 	"more than 12 million in the region around it."
 
-// screens are the golden screens.
-var screens = []struct {
+// goldenScreen is a screen that a golden file has.
+type goldenScreen struct {
 	item, name string
 	do         func(*bench)
 	completion Completion
 	sizes      [][2]int
-}{
+}
+
+// screens are the golden screens.
+var screens = []goldenScreen{
 	{item: "1", name: "start", do: func(b *bench) {
 		b.c.Hint = "Ask something. /help shows the commands, Ctrl-C twice leaves.\nEnter sends, Alt-Enter adds a line, Ctrl-O unfolds tool calls, Shift-Tab switches approvals.\n\na built-in script answers; tenon models login openai connects a model"
 		b.send(Status{Parts: []string{"default", "anthropic/claude-sonnet-4-5"}})
@@ -462,7 +465,12 @@ func TestUX3_Form(t *testing.T) {
 			a.JSON = json.RawMessage(`{"path":"notes/list.txt","text":"first line\nsecond line\nthird","times":9007199254740993,"tags":["a","b"]}`)
 			b.waits(a)
 			b.key("e")
-			b.key(tt.keys...)
+			for _, key := range tt.keys {
+				b.key(key)
+				for key == "enter" && b.mode == modeForm && b.note == "" { // on to the last field, which sends
+					b.key(key)
+				}
+			}
 			got := strings.TrimPrefix(b.backend.got[len(b.backend.got)-1], "decide r/1.0 true    ")
 			if got != tt.want || b.note != tt.note {
 				t.Errorf("sent %s, want %s; note %q, want %q", got, tt.want, b.note, tt.note)

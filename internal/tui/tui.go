@@ -11,7 +11,7 @@
 //
 // All texts are escaped when they are drawn: no text of a model or server moves the cursor or hides another. The
 // program takes the whole screen of the terminal and gives it back at the end, also after a panic or a signal. For a
-// question that needs plain lines, such as a hidden key of a provider, [Program.Lines] lends the terminal out.
+// question that needs plain lines, [Program.Lines] lends the terminal out; [Program.Secret] asks for a hidden text.
 package tui
 
 import (
@@ -56,18 +56,20 @@ type Config struct {
 	Env     []string  // environment with TERM, NO_COLOR and COLORTERM; if nil, the process's
 	Width   int       // columns and rows, for tests; if 0, the terminal's
 	Height  int
-	History []string            // earlier inputs, oldest first
-	Kept    func(string)        // called with each new input; may be nil
-	Now     func() time.Time    // if nil, time.Now
-	Hint    string              // shown while the conversation is empty
-	Mode    []string            // modes of approval that Shift-Tab switches between
-	ModeAt  int                 // index of the mode that applies first
-	SetMode func(string)        // called with the chosen mode; may be nil
-	Confirm map[string]string   // modes that a second key confirms: the words that ask for it
-	Anytime []string            // commands that run at once, even during a run
-	Theme   string              // one of Themes; if empty, the first
-	Pasted  func(string) string // replaces a text that was pasted into a message; may be nil
-	CanEdit func() error        // returns an error if there is no editor; may be nil
+	History []string          // earlier inputs, oldest first
+	Kept    func(string)      // called with each new input; may be nil
+	Now     func() time.Time  // if nil, time.Now
+	Hint    string            // shown while the conversation is empty
+	Mode    []string          // modes of approval that Shift-Tab switches between
+	ModeAt  int               // index of the mode that applies first
+	SetMode func(string)      // called with the chosen mode; may be nil
+	Confirm map[string]string // modes that a second key confirms: the words that ask for it
+	Anytime []string          // commands that run at once, even during a run
+	// Commands are the commands and what they do. Those that begin with the typed text are shown below the input.
+	Commands [][2]string
+	Theme    string              // one of Themes; if empty, the first
+	Pasted   func(string) string // replaces a text that was pasted into a message; may be nil
+	CanEdit  func() error        // returns an error if there is no editor; may be nil
 	// Picture returns the text that Ctrl-V inserts for a picture in the clipboard. It may be nil.
 	Picture func(context.Context) (string, error)
 }

@@ -254,7 +254,7 @@ func TestUX3_Answers(t *testing.T) {
 			b := newBench(60, 20)
 			b.backend.got, b.busy = []string{""}, true
 			b.send(Asks{[]Ask{ask, {ID: "r/1.1"}}})
-			b.shows(t, "approval required (1 of 2)", "tool       write", "2 waiting", "[y]es")
+			b.shows(t, "approval required (1 of 2; Tab shows the next)", "tool       write", "2 waiting", "[y]es")
 			b.key("y") // too early
 			if len(b.backend.got) != 1 {
 				t.Fatalf("a key that was typed before the question decided: %q", b.backend.got)

@@ -193,7 +193,11 @@ func (m *model) foot(width int, tight bool) (lines []string, cursor tea.Position
 		}
 		lines = append(lines, labels...)
 	}
-	s := m.in.show(m.room())
+	in := &m.in
+	if m.mode == modeSecret {
+		in = m.masked()
+	}
+	s := in.show(m.room())
 	most := max(m.height/3, 1)
 	from := min(max(s.row-most+1, 0), max(len(s.starts)-most, 0))
 	for i := from; i < min(from+most, len(s.starts)); i++ {
@@ -210,6 +214,7 @@ func (m *model) foot(width int, tight bool) (lines []string, cursor tea.Position
 		}
 		lines = append(lines, lead+line+reset)
 	}
+	lines = append(lines, m.commands(width, tight)...)
 	if m.note != "" {
 		notes := wrapped(m.note, width, "", "", dim)
 		lines = append(lines, notes[:min(len(notes), max(m.height/3, 1))]...)
@@ -218,6 +223,32 @@ func (m *model) foot(width int, tight bool) (lines []string, cursor tea.Position
 		lines = append(lines, m.statusLine(width))
 	}
 	return lines, cursor
+}
+
+// commands draws the commands that begin with the typed text, with what they do.
+func (m *model) commands(width int, tight bool) (lines []string) {
+	text := m.in.String()
+	if m.mode != modeTalk || m.note != "" || tight || !strings.HasPrefix(text, "/") {
+		return nil
+	}
+	widest := 0
+	var list [][2]string
+	for _, c := range m.c.Commands {
+		if strings.HasPrefix(c[0], text) {
+			list = append(list, c)
+			widest = max(widest, markdown.Width(c[0]))
+		}
+	}
+	rows := max(m.height/3, 1)
+	for i, c := range list {
+		if i == rows-1 && len(list) > rows {
+			more := fmt.Sprintf("… %d more; type on, or Tab completes", len(list)-i)
+			return append(lines, dim+shorten(more, width)+reset)
+		}
+		pad := strings.Repeat(" ", widest-markdown.Width(c[0]))
+		lines = append(lines, shorten(c[0]+pad+"  "+c[1], width))
+	}
+	return lines
 }
 
 // labelRows is the largest number of lines for the label of the input.
@@ -240,6 +271,8 @@ func (m *model) label() string {
 		return "search the conversation (Enter: up, Down: down): " + safeLine(m.query)
 	case modePick:
 		return m.pick.label()
+	case modeSecret:
+		return safeLine(m.secret.title) + " (hidden; Enter keeps it, Esc and Ctrl-C go back)"
 	}
 	return ""
 }
