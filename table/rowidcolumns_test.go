@@ -48,8 +48,8 @@ func TestKN_RowIDNames(t *testing.T) {
 			in := rawBatch(t, "in.arrow", b.NewRecordBatch())
 			dir := t.TempDir()
 			out, csv, query := filepath.Join(dir, "o.arrow"), filepath.Join(dir, "o.csv"), filepath.Join(dir, "q.arrow")
-			all := Selection{Keep: func(Cells) (bool, error) { return true, nil }}
-			if _, err := Pick(t.Context(), out, read(t, in), all, WriteOptions{}); err != nil {
+			every := Selection{Keep: func(Cells) (bool, error) { return true, nil }}
+			if _, err := Pick(t.Context(), out, read(t, in), every, WriteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if got := names(t, out); !slices.Equal(got, tt.want) {
