@@ -11,44 +11,46 @@ import (
 // name one at the end, where a number or words such as PROD may follow. docs/guide/testing.md explains the rule.
 
 // secretStrong are words that name a secret anywhere. They are also found at the end of compounds such as authtoken.
-var secretStrong = []string{"password", "passwords", "passwd", "passphrase", "passcode", "secret", "secrets", "token",
-	"passwort", "credential", "credentials", "apikey", "apikeys", "accesskey", "secretkey", "privatekey", "authkey", "bearer",
-	"authorization"}
+var secretStrong = []string{"password", "passwords", "passwd", "passphrase", "passcode", "secret", "secrets",
+	"token", "passwort", "credential", "credentials", "apikey", "apikeys", "accesskey", "secretkey",
+	"privatekey", "authkey", "bearer", "authorization"}
 
 // secretWeak are words that name a secret at the end of a name.
 var secretWeak = []string{"pass", "jwt", "sk", "pat"}
 
 // keyKinds are words that make a following key a secret anywhere in a name.
-var keyKinds = []string{"api", "access", "private", "secret", "signing", "encryption", "ssh", "auth", "license",
-	"subscription", "deploy"}
+var keyKinds = []string{"api", "access", "private", "secret", "signing", "encryption", "ssh", "auth",
+	"license", "subscription", "deploy"}
 
 // tokenKinds are words that make following tokens secrets: other tokens are counted.
 var tokenKinds = []string{"api", "access", "auth", "bot", "refresh", "bearer", "session"}
 
 // plainTokens are words before token for units and marks of a text.
-var plainTokens = []string{"max", "maximum", "min", "minimum", "input", "output", "total", "prompt", "completion", "num",
-	"stop", "pad", "eos", "bos", "unk", "cls", "sep", "mask", "special", "per"}
+var plainTokens = []string{"max", "maximum", "min", "minimum", "input", "output", "total", "prompt",
+	"completion", "num", "stop", "pad", "eos", "bos", "unk", "cls", "sep", "mask", "special", "per"}
 
 // propertyWords follow a secret's name where the value is a property of the secret or a place of it.
-var propertyWords = []string{"path", "file", "filename", "dir", "directory", "folder", "location", "name", "names", "url",
-	"uri", "endpoint", "host", "port", "type", "kind", "header", "prefix", "suffix", "format", "length", "len", "size",
-	"count", "limit", "limits", "budget", "ttl", "age", "expiry", "expires", "expiration", "timeout", "lifetime",
-	"interval", "max", "min", "per", "policy", "rotation", "store", "backend", "provider", "manager", "source", "mode",
-	"method", "field", "column", "param", "parameter", "var", "variable", "env", "required", "enabled", "disabled",
-	"enable", "disable", "algorithm", "alg", "encoding", "hint", "label", "prompt", "scope", "scopes", "audience",
-	"issuer", "usage", "price", "symbol", "standard", "region", "namespace", "cache", "command", "helper", "regex",
-	"pattern", "santa", "ingredient", "reset", "version", "bucket", "rate", "strength", "days", "hours", "minutes",
-	"seconds"}
+var propertyWords = []string{"path", "file", "filename", "dir", "directory", "folder", "location", "name",
+	"names", "url", "uri", "endpoint", "host", "port", "type", "kind", "header", "prefix", "suffix",
+	"format", "length", "len", "size", "count", "limit", "limits", "budget", "ttl", "age", "expiry",
+	"expires", "expiration", "timeout", "lifetime", "interval", "max", "min", "per", "policy", "rotation",
+	"store", "backend", "provider", "manager", "source", "mode", "method", "field", "column", "param",
+	"parameter", "var", "variable", "env", "required", "enabled", "disabled", "enable", "disable",
+	"algorithm", "alg", "encoding", "hint", "label", "prompt", "scope", "scopes", "audience", "issuer",
+	"usage", "price", "symbol", "standard", "region", "namespace", "cache", "command", "helper", "regex",
+	"pattern", "santa", "ingredient", "reset", "version", "bucket", "rate", "strength", "days", "hours",
+	"minutes", "seconds"}
 
 // qualifiers follow the name of a secret without changing its meaning.
-var qualifiers = []string{"prod", "production", "live", "dev", "develop", "development", "stage", "staging", "stg", "test",
-	"testing", "qa", "uat", "ci", "sandbox", "preview", "demo", "local", "default", "main", "primary", "secondary",
-	"backup", "old", "new", "next", "current", "previous", "ro", "rw", "readonly", "admin", "root", "pem", "b64",
-	"base64", "hex", "value", "text", "string", "raw", "id", "eu", "us", "uk"}
+var qualifiers = []string{"prod", "production", "live", "dev", "develop", "development", "stage", "staging",
+	"stg", "test", "testing", "qa", "uat", "ci", "sandbox", "preview", "demo", "local", "default", "main",
+	"primary", "secondary", "backup", "old", "new", "next", "current", "previous", "ro", "rw", "readonly",
+	"admin", "root", "pem", "b64", "base64", "hex", "value", "text", "string", "raw", "id", "eu", "us",
+	"uk"}
 
 // solidKey are the words that end with key and name no secret.
-var solidKey = []string{"primary", "foreign", "sort", "partition", "shard", "cache", "public", "range", "row", "group",
-	"join", "map", "object", "lookup", "hot", "mon", "tur", "don", "whis", "joc", "hoc"}
+var solidKey = []string{"primary", "foreign", "sort", "partition", "shard", "cache", "public", "range", "row",
+	"group", "join", "map", "object", "lookup", "hot", "mon", "tur", "don", "whis", "joc", "hoc"}
 
 // NamesSecret reports whether a variable, a header, a flag or a setting of this name usually has a secret value.
 func NamesSecret(name string) bool {
@@ -133,7 +135,8 @@ func isQualifier(w string) bool {
 // nameWords splits a name into lower-case words, at characters that are neither letter nor digit, at changes of case,
 // and before a number at the end of a word.
 func nameWords(name string) (words []string) {
-	for _, part := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, part := range strings.FieldsFunc(name, between) {
 		from := 0
 		runes := []rune(part)
 		for i := 1; i < len(runes); i++ {

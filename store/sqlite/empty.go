@@ -68,8 +68,8 @@ func unpack(packed []byte) ([]byte, error) {
 }
 
 // makeFile creates the file of a store, as a whole or not at all, even if several processes do so at once. full says
-// that the file may begin as a copy of the empty store. Otherwise, or if the file system does not support that, it is an
-// empty file that the migrations fill. The file's mode does not depend on the umask; SQLite uses the same mode for
+// that the file may begin as a copy of the empty store. Otherwise, or if the file system does not support that, it is
+// an empty file that the migrations fill. The file's mode does not depend on the umask; SQLite uses the same mode for
 // -wal and -shm.
 func makeFile(path string, full bool) error {
 	if err := checkRemains(path); err != nil {
