@@ -1,3 +1,4 @@
+import AxeBuilder from "@axe-core/playwright";
 import { Project, expect, test, visit } from "./tenon";
 
 let p: Project;
@@ -107,12 +108,15 @@ test("UX-9 Stop keeps what was said, and the view follows the end only until the
   await page.keyboard.press("Enter");
   await expect(log).toContainText("In two words");
   await page.getByRole("button", { name: "Stop" }).click();
-  await expect(page.getByText("It was stopped here.")).toBeVisible();
   await expect(page.getByLabel("Question", { exact: true })).toHaveValue("In two words");
+  await expect(page.getByLabel("Question", { exact: true })).toBeFocused();
   await expect(log).toContainText("One word follows");
   await expect(log.getByText(/stopped in the workbench/)).toHaveCount(1);
+  await expect(page.getByText("It was stopped here.")).toHaveCount(0); // said once, below the answer
+  const text = await log.innerText();
+  expect(text.indexOf("stopped in the workbench")).toBeGreaterThan(text.lastIndexOf("One word follows"));
   await page.reload(); // UX-8: the journal has it
-  await expect(page.getByText("It was stopped here.")).toBeVisible();
+  await expect(log.getByText(/stopped in the workbench/)).toHaveCount(1);
   await expect(log).toContainText("One word follows");
   await page.getByRole("link", { name: "What happened" }).click();
   await expect(page.getByRole("heading", { name: "Answer until it was stopped" })).toBeVisible();
@@ -161,5 +165,43 @@ test("UX-9 files are dropped on the page", async ({ chrome }) => {
   await ask(page, "What is in it?");
   await expect(page.getByText("It costs $5 to $10.")).toBeVisible();
   await expect(page.getByRole("button", { name: "Answer again" })).toHaveCount(0); // it would go without the file
+  expect(wrong).toEqual([]);
+});
+
+test("UX-9 what went with a question stays in the conversation: names, sizes, pictures", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p);
+  const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+  await page.getByLabel("Files to attach").setInputFiles([{ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("eleven long") }, { name: "dot.png", mimeType: "image/png", buffer: png }]);
+  await ask(page, "What is this?");
+  for (const again of [false, true]) {
+    if (again) await page.reload();
+    const sent = page.getByRole("list", { name: "Attached to the question" });
+    await expect(sent).toContainText("notes.txt, 11 B");
+    await expect(sent.getByRole("img")).toBeVisible();
+    expect(await sent.getByRole("img").evaluate((i: HTMLImageElement) => i.naturalWidth)).toBe(1);
+  }
+  expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/attached.png` });
+  expect(wrong).toEqual([]);
+});
+
+test("UX-13 the list of runs on narrow screens: the state under the question, times in one line", async ({ chrome }) => {
+  const { page, wrong } = await visit(chrome, p, "/", { width: 400, height: 800 });
+  await ask(page, "Fall over.", "fails");
+  await expect(page.getByText(/the model fell over/)).not.toHaveCount(0);
+  await page.goto(`${p.url}/runs`);
+  const row = page.getByRole("row").nth(1);
+  await expect(row.getByText(/completed|cancelled|failed/).first()).toBeVisible();
+  const list = page.getByRole("region", { name: "Runs" });
+  expect(await list.evaluate((b) => b.scrollWidth - b.clientWidth)).toBe(0);
+  for (const twice of ["failed error", "cancelled cancelled"]) expect((await list.innerText()).replace(/\s+/g, " ")).not.toContain(twice);
+  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/runs-400.png` });
+  await page.setViewportSize({ width: 900, height: 800 });
+  expect(await list.evaluate((b) => b.scrollWidth - b.clientWidth)).toBe(0);
+  const heights = await page.getByRole("row").evaluateAll((all) => all.slice(1).map((r) => (r.children[3] as HTMLElement).getBoundingClientRect().height));
+  expect(Math.max(...heights)).toBeLessThan(45); // one line
+  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/runs-900.png` });
+  await page.getByRole("group", { name: "State" }).getByRole("button", { name: "interrupted" }).click();
+  await expect(page.getByText("There is no such run.")).toBeVisible();
   expect(wrong).toEqual([]);
 });

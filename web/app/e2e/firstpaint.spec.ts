@@ -39,3 +39,19 @@ for (const [width, scheme, chosen] of [[1200, "light", ""], [400, "dark", ""], [
     if (width > 800) expect(await places()).toEqual(before); // nothing has moved under the pointer; a narrow line of pages scrolls
     expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
   });
+
+test("UX-13 without a token, the frame is not shown before the sign-in page", async ({ chrome }) => {
+  const page = await (await chrome.newContext()).newPage();
+  let go = () => {};
+  const held = new Promise<void>((resolve) => (go = resolve));
+  await page.route(/\/assets\/(?!theme-).*\.js$/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(p.url, { waitUntil: "commit" });
+  await expect(page.locator("nav")).toHaveCount(1);
+  await expect(page.locator("nav")).toBeHidden();
+  go();
+  await expect(page.getByRole("button", { name: /Sign in|Go on|Open/ })).toBeVisible();
+  await expect(page.locator("nav")).toHaveCount(0);
+});

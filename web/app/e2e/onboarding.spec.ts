@@ -65,7 +65,7 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
     await fill();
     await dialog.getByRole("button", { name: "Show what changes" }).click();
     await expect(dialog).toContainText(`+  ${name}:`);
-    await dialog.getByRole("button", { name: "Write it" }).click();
+    await dialog.getByRole("button", { name: "Propose it" }).click();
     await agree();
   };
   await section("Models").getByRole("button", { name: "Add a model" }).click();
@@ -78,9 +78,22 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
   });
   await section("Agents").getByRole("button", { name: "Add an agent" }).click();
   await write("helper", async () => {
-    await dialog.getByLabel(/^model/).first().fill("main");
+    const model = dialog.getByLabel(/^model/).first();
+    const offers = `datalist[id="${await model.getAttribute("list")}"] option`;
+    expect(await dialog.locator(offers).evaluateAll((o) => o.map((x) => (x as HTMLOptionElement).value))).toContain("main");
+    await model.fill("main");
+    await dialog.getByLabel(/^instructions/).fill("Be nice to people.\nAnswer in one sentence.");
+    await expect(dialog.getByText(/^(object|array)$/)).toHaveCount(0);
     await dialog.getByLabel(/^max_turns/).fill("7");
+    await dialog.getByText("More settings").click();
+    const json = dialog.getByPlaceholder("JSON").first();
+    await json.fill("no JSON");
+    await expect(dialog.getByText("this is not JSON")).toBeVisible();
+    await expect(dialog.getByRole("button", { name: "Show what changes" })).toBeDisabled();
+    await json.fill("");
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/agent.png` });
   });
+  expect(p.read("tenon.yaml")).toMatch(/Be nice to people\.[\s\S]*Answer in one sentence\./);
   await expect(section("Agents").getByRole("list")).toContainText("model: main");
   expect(p.read("tenon.yaml")).toContain("# ours\nversion: 1\n");
   expect(p.read("tenon.yaml")).toContain("max_turns: 7");
@@ -91,7 +104,7 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
   await section("Agents").getByRole("button", { name: "Edit agent helper" }).click();
   await dialog.getByLabel(/^max_turns/).fill("8");
   await dialog.getByRole("button", { name: "Show what changes" }).click();
-  await dialog.getByRole("button", { name: "Write it" }).click();
+  await dialog.getByRole("button", { name: "Propose it" }).click();
   await agree();
   expect(p.read("tenon.yaml")).toContain("  # the helper\n  helper:");
   expect(p.read("tenon.yaml")).toContain("max_turns: 8");
@@ -101,7 +114,7 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
   await dialog.getByLabel(/^max_turns/).fill("6");
   if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/limits.png` });
   await dialog.getByRole("button", { name: "Show what changes" }).click();
-  await dialog.getByRole("button", { name: "Write it" }).click();
+  await dialog.getByRole("button", { name: "Propose it" }).click();
   await agree();
   await expect(section("Limits of a run").getByRole("list")).toContainText("max_turns: 6");
   // A slow server: the next dialog must not begin with a list of before the last change.
@@ -116,7 +129,7 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
     expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
     await dialog.getByRole("button", { name: "Show what changes" }).click();
     if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/rule-${verdict}.png` });
-    await dialog.getByRole("button", { name: "Write it" }).click();
+    await dialog.getByRole("button", { name: "Propose it" }).click();
     await agree();
   }
   await page.unroute("**/api/v1/config/entries");
@@ -148,4 +161,45 @@ test("UX-10 a model, an agent and a budget are made in forms, and answer", async
   await agree();
   expect(p.read("tenon.yaml")).not.toContain("max_turns: 8");
   expect(wrong).toEqual([]);
+});
+
+test("UX-10 the first server, from a folder without a file: it is there without a restart, and the chat stays", async ({ chrome }) => {
+  const bare = new Project();
+  bare.bare = true;
+  await bare.serve();
+  try {
+    const { page, wrong } = await visit(chrome, bare, "/?model=demo");
+    await page.getByLabel("Question").fill("Hello");
+    await page.keyboard.press("Enter");
+    await expect(page.getByRole("link", { name: "What happened" })).toBeVisible();
+    const chat = page.url();
+    await page.getByRole("link", { name: "Servers", exact: true }).click();
+    await page.getByRole("button", { name: "Add a server" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("bad name!");
+    await dialog.getByLabel("Command line").fill(`${bare.tenon} testserver --stdio`);
+    await expect(dialog.getByRole("alert")).toContainText("letters, digits");
+    await expect(dialog.getByLabel("Name")).toHaveAttribute("aria-invalid", "true");
+    await expect(dialog.getByRole("button", { name: "Show what changes" })).toBeDisabled();
+    await dialog.getByLabel("Name").fill("first");
+    await dialog.getByRole("button", { name: "Show what changes" }).click();
+    await dialog.getByRole("button", { name: "Propose it" }).click();
+    const id = /prp_\w+/.exec((await dialog.getByLabel("Command", { exact: true }).textContent()) ?? "")![0];
+    const shown = JSON.parse(await bare.runBeside("proposals", "show", id, "-o", "json")) as { digest: string };
+    expect(await bare.runBeside("proposals", "accept", id, "--digest", shown.digest)).toContain("it holds now");
+    await expect(dialog).toHaveCount(0);
+    await expect(page.getByRole("main").getByText("first", { exact: true }).first()).toBeVisible();
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/first-server.png` });
+    await page.goto(`${bare.url}/settings`);
+    await expect(page.getByText("Changes that wait for you")).toHaveCount(0);
+    await bare.stop();
+    await bare.serve();
+    await page.goto(chat); // the same token, the same store
+    await expect(page.getByRole("log")).toContainText("Hello");
+    await page.goto(`${bare.url}/servers`);
+    await expect(page.getByRole("main").getByText("first", { exact: true }).first()).toBeVisible();
+    expect(wrong).toEqual([]);
+  } finally {
+    await bare.end();
+  }
 });

@@ -40,6 +40,8 @@ export class Project {
   readonly dir = fs.mkdtempSync(path.join(os.tmpdir(), "tenon-e2e-"));
   readonly tenon = program();
   url = "";
+  /** Without a file that is named: the store is the user's. */
+  bare = false;
   private served?: ChildProcess;
   private log = "";
 
@@ -68,7 +70,7 @@ export class Project {
   async serve(...args: string[]): Promise<void> {
     const port = this.url ? new URL(this.url).port : await freePort();
     this.url = `http://127.0.0.1:${port}`;
-    this.served = spawn(this.tenon, ["serve", "-c", "tenon.yaml", "--listen", `127.0.0.1:${port}`, ...args], { cwd: this.dir, env: this.env(), stdio: ["ignore", "ignore", "pipe"] });
+    this.served = spawn(this.tenon, ["serve", ...(this.bare ? [] : ["-c", "tenon.yaml"]), "--listen", `127.0.0.1:${port}`, ...args], { cwd: this.dir, env: this.env(), stdio: ["ignore", "ignore", "pipe"] });
     this.served.stderr!.on("data", (b: Buffer) => (this.log += b.toString()));
     for (let i = 0; i < 1800; i++) {
       if (this.served.exitCode !== null) throw new Error(`tenon serve ended:\n${this.log}`);
@@ -80,7 +82,7 @@ export class Project {
   }
 
   token(): string {
-    return this.read(".tenon/serve.token").trim();
+    return this.read(this.bare ? ".local/state/tenon/serve.token" : ".tenon/serve.token").trim();
   }
 
   stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {

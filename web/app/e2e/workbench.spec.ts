@@ -348,7 +348,7 @@ test("TG-10,TG-25 argument editor: add, edit and remove an argument; a duplicate
   const save = async () => {
     await page.getByRole("button", { name: "Show what changes" }).click();
     await expect(page.getByLabel("Difference")).toBeVisible();
-    await page.getByRole("button", { name: "Write it" }).click();
+    await page.getByRole("button", { name: "Propose it" }).click();
     await expect(page.getByRole("dialog")).toHaveCount(0);
   };
   const shown = () => p.runBeside("tools", "show", "greet", "-c", "tenon.yaml", "-o", "json");
@@ -395,7 +395,7 @@ test("RP-18 tool editor: keeps unknown keys and comments, edits enum, default an
   await page.getByLabel("Groups that see it").fill("default\nbank");
   await page.getByRole("button", { name: "Show what changes" }).click();
   await expect(page.getByLabel("Difference")).toBeVisible();
-  await page.getByRole("button", { name: "Write it" }).click();
+  await page.getByRole("button", { name: "Propose it" }).click();
   await expect(dialog).toHaveCount(0);
   const written = p.read("tenon.yaml");
   expect(written).toContain("reverse_string:");
@@ -422,7 +422,7 @@ test("RP-18 tool editor: keeps unknown keys and comments, edits enum, default an
   await page.unroute(entry);
   await page.getByLabel("Description for the model").fill("Backwards");
   await page.getByRole("button", { name: "Show what changes" }).click();
-  await page.getByRole("button", { name: "Write it" }).click();
+  await page.getByRole("button", { name: "Propose it" }).click();
   await expect(dialog).toHaveCount(0);
   expect(p.read("tenon.yaml")).toContain("# a late comment");
   expect(p.read("tenon.yaml")).toContain("description: Backwards");
@@ -452,7 +452,7 @@ test("TG-38 argument texts are data", async ({ chrome }) => {
   await page.getByRole("group", { name: "Argument 1" }).getByLabel("Name").fill("text");
   await page.getByRole("group", { name: "Argument 1" }).getByLabel("Description").fill(text);
   await page.getByRole("button", { name: "Show what changes" }).click();
-  await page.getByRole("button", { name: "Write it" }).click();
+  await page.getByRole("button", { name: "Propose it" }).click();
   await expect(page.getByRole("dialog")).toHaveCount(0);
   await expect(page.getByRole("cell", { name: "<script>window.x=1</script>" })).toBeVisible();
   expect(await page.evaluate(() => (window as unknown as { x?: number }).x)).toBeUndefined();

@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { Block } from "./callcard";
 import { type Citation, SourceList, Sources, marked, sourcesOf } from "./cited";
 import { save } from "./files";
-import { Markdown } from "./markdown";
+import { Markdown, maxText } from "./markdown";
 import type { Content } from "./types";
 import { Button, visible } from "./ui";
 
@@ -13,7 +13,7 @@ const none: Citation[] = [];
 /** A text of a model, with marks for its sources and their list below. */
 export function CitedText({ text, citations = none, children }: { text: string; citations?: Citation[]; children?: React.ReactNode }) {
   const sources = useMemo(() => sourcesOf(citations), [citations]);
-  const shown = useMemo(() => (citations.length ? marked(text, citations) : visible(text)), [text, citations]);
+  const shown = useMemo(() => (text.length > maxText ? text : citations.length ? marked(text, citations) : visible(text)), [text, citations]);
   return (
     <>
       {text && <div className="px-1"><Sources value={sources}><Markdown text={shown} /></Sources>{children}</div>}

@@ -58,7 +58,7 @@ export function App() {
     return unwatch;
   }, [me.data]);
   if (refused || (!token() && me.isError)) return <Login error={token() ? me.error : undefined} />;
-  if (me.isPending) return <Connecting />;
+  if (me.isPending) return token() ? <Connecting /> : <Empty>Connecting…</Empty>;
   if (me.isError) return <ErrorBox error={me.error} retry={() => void me.refetch()} />;
   return <Frame />;
 }

@@ -3,11 +3,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { get, type Page } from "./api";
+import { isDrawn } from "./callcard";
+import type { Attachment } from "./fold";
 import { CompletedInput } from "./completed";
 import { useOffers } from "./data";
 import type { Resource, TableFile } from "./types";
 import { expand, variables } from "./uritemplate";
-import { Button, Dialog, Empty, ErrorBox, Labelled, count, field, visible } from "./ui";
+import { Button, Dialog, Empty, ErrorBox, Labelled, bytes, count, field, visible } from "./ui";
 
 export interface Attached {
   files: File[];
@@ -20,8 +22,8 @@ const maxBytes = 11 << 20; // of all files, as base64 within the largest body
 
 /** What the API takes of it. Fails where it is more than a request may hold. */
 export async function toRequest(a: Attached): Promise<object> {
-  const bytes = a.files.reduce((n, f) => n + f.size, 0);
-  if (bytes > maxBytes) throw new Error(`the files have ${count(bytes)} bytes in all; a request takes ${count(maxBytes)}`);
+  const all = a.files.reduce((n, f) => n + f.size, 0);
+  if (all > maxBytes) throw new Error(`the files have ${count(all)} bytes in all; a request takes ${count(maxBytes)}`);
   const files = await Promise.all(a.files.map(async (f) => ({ name: f.name, data: await base64(f) })));
   return { ...(files.length ? { files } : {}), ...(a.table ? { tool_table_file: a.table.id } : {}), ...(a.resources.length ? { resources: a.resources.map(({ server, uri }) => ({ server, uri })) } : {}) };
 }
@@ -60,6 +62,25 @@ export function Attachments({ value, onChange }: { value: Attached; onChange: (a
       {value.files.map((f, i) => <Chip key={`f${i}`} text={`${f.name}, ${count(f.size)} bytes`} onRemove={() => onChange({ ...value, files: value.files.filter((_, n) => n !== i) })} />)}
       {value.resources.map((r, i) => <Chip key={`r${i}`} text={`${r.server}: ${r.name}`} onRemove={() => onChange({ ...value, resources: value.resources.filter((_, n) => n !== i) })} />)}
       {value.table && <Chip text={`tools of ${value.table.name}`} onRemove={() => onChange({ ...value, table: undefined })} />}
+    </ul>
+  );
+}
+
+/** What went with a question, below its text: pictures small, files by name and size. */
+export function Sent({ files }: { files: Attachment[] }) {
+  if (files.length === 0) return null;
+  return (
+    <ul aria-label="Attached to the question" className="mt-1.5 flex flex-wrap gap-1.5">
+      {files.map((f, i) => {
+        const c = { type: "image", mimeType: f.mime, data: f.data };
+        const text = `${f.name}${f.bytes === undefined ? "" : `, ${bytes(f.bytes)}`}`;
+        return (
+          <li key={i} className="flex max-w-full min-w-0 flex-col gap-0.5 rounded-md bg-panel/60 px-2 py-0.5 text-xs">
+            {f.mime?.startsWith("image/") && isDrawn(c) && <img alt={visible(f.name)} className="max-h-32 max-w-48 self-start rounded border border-line" src={`data:${f.mime};base64,${f.data}`} />}
+            <span className="truncate">{visible(text)}</span>
+          </li>
+        );
+      })}
     </ul>
   );
 }

@@ -19,7 +19,7 @@ export const Code = memo(function Code({ text, language, ended }: { text: string
   return (
     <div className="relative">
       <pre tabIndex={0}><code>{colours?.text === text ? colours.nodes : text}</code></pre>
-      {ended && <span className="absolute top-1 right-1 rounded-md bg-panel opacity-80 hover:opacity-100 focus-within:opacity-100 [&_button]:px-1.5! [&_button]:py-0 [&_button]:text-xs"><Copy text={text} label="Copy" name="Copy the code" /></span>}
+      {ended && <span className="absolute top-1 right-1 rounded-md bg-panel [&_button]:px-1.5! [&_button]:py-0 [&_button]:text-xs"><Copy text={text} label="Copy" name="Copy the code" /></span>}
     </div>
   );
 });

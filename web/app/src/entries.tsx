@@ -4,7 +4,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { get, request } from "./api";
-import { invalidate } from "./data";
+import { invalidate, useModels } from "./data";
 import { DiffView } from "./diff";
 import { changedKeys, formSchema } from "./entryform";
 import { SchemaForm } from "./form";
@@ -73,7 +73,8 @@ function summary(keys: Record<string, unknown>): string {
 }
 
 function Edit({ section: s, entry, names, one, first, digest, onClose }: { section: ConfigSection; entry?: ConfigEntry; names?: string[]; one: string; first: string[]; digest: string; onClose: () => void }) {
-  const schema = formSchema(s.schema as Schema);
+  const models = useModels().data?.items.map((m) => m.name);
+  const schema = offering(formSchema(s.schema as Schema, entry?.keys), s.name === "agents" ? models : undefined);
   const [written, setName] = useState(entry?.name ?? names?.[0] ?? "");
   const name = !entry && s.kind === "list" ? String(s.entries.length) : written.trim(); // a new one is the last, also if the list grew meanwhile
   const [value, setValue] = useState<Record<string, unknown>>((entry?.keys ?? {}) as Record<string, unknown>);
@@ -115,24 +116,31 @@ function Edit({ section: s, entry, names, one, first, digest, onClose }: { secti
         {!entry && !s.kind && (names
           ? <Labelled label="Name">{(id) => <select id={id} className={field} value={written} onChange={(e) => { setPlan(undefined); setName(e.target.value); }}>{names.map((n) => <option key={n}>{n}</option>)}</select>}</Labelled>
           : <Labelled label="Name">{(id) => <input id={id} autoFocus className={field} value={written} onChange={(e) => { setPlan(undefined); setName(e.target.value); }} />}</Labelled>)}
-        <SchemaForm schema={main} value={value} errors={wrong} onChange={change} />
+        <SchemaForm schema={main} value={value} errors={wrong} onChange={change} plain />
         {Object.keys(schema.properties ?? {}).some((k) => !isFirst(k)) && (
           <details>
             <summary className="cursor-pointer text-sm text-dim">More settings</summary>
-            <div className="mt-3"><SchemaForm schema={part((k) => !isFirst(k))} value={value} errors={wrong} onChange={change} /></div>
+            <div className="mt-3"><SchemaForm schema={part((k) => !isFirst(k))} value={value} errors={wrong} onChange={change} plain /></div>
           </details>
         )}
         {s.hidden && <p className="text-xs text-dim">{s.hidden.join(" and ")} can hold secrets: they are edited in the file only. A key that tenon keeps, or that the provider's variable has, needs no entry.</p>}
         {error !== undefined && <ErrorBox error={error} />}
         {plan && <DiffView edited={plan} />}
+        {plan && !waits && <p className="text-xs text-dim">What starts a program, sends data or opens tenon waits until you accept it on the command line. All else is written at once.</p>}
         {waits && <OnCommandLine p={waits} />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Close</Button>
-          <Button type="submit" tone="primary" disabled={busy || !!waits || Object.keys(wrong).length > 0}>{plan ? "Write it" : "Show what changes"}</Button>
+          <Button type="submit" tone="primary" disabled={busy || !!waits || Object.keys(wrong).length > 0}>{plan ? "Propose it" : "Show what changes"}</Button>
         </div>
       </form>
     </Dialog>
   );
+}
+
+/** The schema of an agent, with the models that there are as offers for its key model. */
+function offering(schema: Schema, models?: string[]): Schema {
+  const model = schema.properties?.model;
+  return models && model ? { ...schema, properties: { ...schema.properties, model: { ...model, suggestions: models } } } : schema;
 }
 
 const rank = (first: string[], key: string) => (first.includes(key) ? first.indexOf(key) : first.length);

@@ -4,17 +4,28 @@ import type { Schema } from "./types";
 
 type Raw = Schema & { $ref?: string; $defs?: Record<string, Raw> };
 
-/** The schema of an entry without references; where several forms of a value are possible, its text form. */
-export function formSchema(schema: Raw, defs: Record<string, Raw> = schema.$defs ?? {}): Schema {
+const longText = 1_000_000; // characters of a text that may have several lines
+
+/**
+ * The schema of an entry without references. Where a value may be a text or an object, it is a text, unless the entry
+ * has an object there. A text that could also be in a file has several lines.
+ */
+export function formSchema(schema: Raw, value?: unknown, defs: Record<string, Raw> = schema.$defs ?? {}): Schema {
   const ref = schema.$ref?.replace("#/$defs/", "");
   if (ref) {
     const form = (defs[ref]?.anyOf ?? [])[0];
     return { type: "string", pattern: form?.pattern, description: described(schema) };
   }
+  const forms = (schema.anyOf ?? []) as Raw[];
+  const [text, object] = ["string", "object"].map((t) => forms.find((f) => f.type === t));
+  if (text && object) {
+    if (isKeys(value)) return { ...formSchema(object, value, defs), description: described(schema) };
+    return { ...formSchema(text, value, defs), ...(object.properties?.file ? { maxLength: longText } : {}), description: described(schema) };
+  }
   const out: Schema = { ...schema, description: described(schema) };
   delete out.default; // a form shows what the file says
-  if (schema.properties) out.properties = Object.fromEntries(Object.entries(schema.properties).map(([k, s]) => [k, formSchema(s as Raw, defs)]));
-  if (schema.items) out.items = formSchema(schema.items as Raw, defs);
+  if (schema.properties) out.properties = Object.fromEntries(Object.entries(schema.properties).map(([k, s]) => [k, formSchema(s as Raw, isKeys(value) ? value[k] : undefined, defs)]));
+  if (schema.items) out.items = formSchema(schema.items as Raw, undefined, defs);
   return out;
 }
 

@@ -156,6 +156,28 @@ test("RP-4 a handoff names the settings that its model is not sent", () => {
   expect(apply(applyAll(emptyView(), journal().slice(0, 7)), event("handoff", "1.0", { agent: "writer" })).items.at(-1)).toMatchObject({ tone: "info" });
 });
 
+test("UX-9 what went with a question: names, sizes, pictures", () => {
+  const files = [
+    { type: "text", text: "File tenon.yaml:\n\nversion: 1\n" },
+    { type: "image", mime_type: "image/png", data: "AAAAAA==" },
+    { type: "file", mime_type: "application/pdf", text: "a.pdf", data: "AAAA" },
+    { type: "file", uri: "https://a.example/b.pdf" },
+  ];
+  const run = journal()[0]!;
+  const v = applyAll(emptyView(), [{ ...run, data: { ...run.data, data: { ...run.data?.data, files } } }]);
+  expect(v.attached).toEqual([
+    { name: "tenon.yaml", bytes: 11 }, { name: "picture", mime: "image/png", data: "AAAAAA==", bytes: 4 },
+    { name: "a.pdf", mime: "application/pdf", data: "AAAA", bytes: 3 }, { name: "https://a.example/b.pdf", mime: undefined },
+  ]);
+  expect(v.plain).toBe(false);
+});
+
+test("UX-9 why a run was stopped is said once, below what was said until then", () => {
+  seq = 0;
+  const all = [journal()[0]!, event("started", "1", { kind: "model" }), event("cancel", "", { by: "local", reason: "enough" }), event("interrupted", "1", { text: "Half" }), event("done", "", { state: "cancelled", stop_reason: "cancelled" })];
+  expect(applyAll(emptyView(), all).items).toMatchObject([{ kind: "text", text: "Half", live: false, cut: true, told: true }, { kind: "note", text: "Stopped by local: enough" }]);
+});
+
 test("10,000 steps", () => {
   seq = 0;
   const all: RunEvent[] = [journal()[0]!];

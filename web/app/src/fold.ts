@@ -51,6 +51,7 @@ export interface Text {
   thinking: string;
   live: boolean;
   cut?: boolean; // the run ended before it was complete
+  told?: boolean; // a note below says why it was cut
   model?: string;
   usage?: Usage;
   cost?: number;
@@ -77,6 +78,14 @@ export interface Said {
 
 export type Item = Call | Text | Note | Said;
 
+/** What went with a question: a text by its name and size, a picture or another file with its data. */
+export interface Attachment {
+  name: string;
+  bytes?: number; // unknown for what has an address
+  mime?: string;
+  data?: string; // base64
+}
+
 /** One lane entry of the waterfall. */
 export interface Span {
   step: string;
@@ -94,6 +103,7 @@ export interface View {
   agent: string;
   model: string;
   question: string;
+  attached: Attachment[]; // what went with the question
   plain: boolean; // the question is a text and nothing else
   state: RunState;
   stop?: string;
@@ -118,7 +128,7 @@ export interface View {
 export function emptyView(run?: Run): View {
   return {
     id: run?.id ?? "", session: run?.session ?? "", core: run?.core ?? "", agent: run?.agent ?? "", model: run?.model ?? "",
-    question: run?.title ?? "", plain: false, state: run?.state ?? "working", items: [], spans: [], seq: 0,
+    question: run?.title ?? "", attached: [], plain: false, state: run?.state ?? "working", items: [], spans: [], seq: 0,
     usage: { input_tokens: 0, output_tokens: 0 }, turns: 0, waiting: run?.waiting ?? [], cut: [], live: 0, unsent: [], withdraws: false, limits: noLimits,
   };
 }
@@ -155,6 +165,7 @@ function fold(v: View, e: RunEvent): void {
       v.agent = d.data?.agent ?? d.run?.agent ?? v.agent;
       v.model = d.data?.model ?? v.model;
       v.question = d.data?.question ?? d.run?.title ?? v.question;
+      v.attached = attachments(d.data?.files);
       v.plain = !["files", "history", "output_schema", "sampling", "tools_selected", "tool_groups", "table", "data", "state_asked"].some((k) => d.data?.[k]);
       v.limits = { ...noLimits, most: d.data?.tool_calls ?? 0 };
       v.created = at(e);
@@ -324,6 +335,10 @@ function fold(v: View, e: RunEvent): void {
       v.items = v.items.map((i) =>
         i.kind === "text" && i.live ? { ...i, live: false, cut: true } : i.kind !== "call" || !["proposed", "asking", "running", "question"].includes(i.status) ? i
           : i.status === "proposed" && i.attempts > 0 ? { ...i, status: "error" } : { ...i, status: "stopped", unrun: ending(v, i, d.error) });
+      if (v.state === "cancelled") { // why it ended is said once, below what was said until then
+        const why = v.items.filter((i) => i.kind === "note" && i.step === "cancel");
+        if (why.length) v.items = [...v.items.filter((i) => !why.includes(i)).map((i) => (i.kind === "text" && i.cut ? { ...i, told: true } : i)), ...why];
+      }
       return;
     // What follows is live: it is not in the journal.
     case "delta": {
@@ -377,6 +392,18 @@ export function toolsText(d: { added?: string[]; changed?: string[]; removed?: s
   });
   for (const w of d.withheld ?? []) parts.push(`others of ${w.server} wait until you accept them`);
   return parts.length ? `tools: ${parts.join("; ")}` : "";
+}
+
+/** The parts of a question besides its text. A text begins with a line that names its file. */
+export function attachments(parts: any[] = []): Attachment[] {
+  return parts.slice(0, 50).map((p): Attachment => {
+    if (p.type === "text") {
+      const [, name, text] = /^(?:File|Resource) ([^\n]{1,300}):\n\n([\s\S]*)$/.exec(p.text ?? "") ?? [, "text", p.text ?? ""];
+      return { name: name!, bytes: new TextEncoder().encode(text).length };
+    }
+    const name = p.text || p.uri || (p.type === "image" ? "picture" : "file");
+    return { name, mime: p.mime_type, ...(p.data ? { data: p.data, bytes: Math.floor((p.data.replace(/=+$/, "").length * 3) / 4) } : {}) };
+  });
 }
 
 /** What parts of an answer hold besides text. */

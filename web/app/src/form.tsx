@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import { Exact, number, parse } from "./exact";
-import { choices, shapeOf, typeOf } from "./schema";
+import { Unreadable, choices, shapeOf, typeOf } from "./schema";
 import type { Schema } from "./types";
 import { Button, Labelled, field, visible, visibleJson } from "./ui";
 
@@ -18,6 +18,8 @@ interface Props {
   /** Fields that ask for a secret, and who gets it. */
   secrets?: string[];
   server?: string;
+  /** For people who do not know JSON: no names of types, and what is not JSON is given on, to be refused. */
+  plain?: boolean;
 }
 
 export function SchemaForm(p: Props) {
@@ -25,7 +27,7 @@ export function SchemaForm(p: Props) {
   if (depth < 6 && shapeOf(schema) === "object") {
     const value = (p.value ?? {}) as Record<string, unknown>;
     const fields = Object.entries(schema.properties ?? {}).map(([k, s]) => (
-      <SchemaForm key={k} schema={s} name={k} path={`${path}/${k}`} errors={p.errors} depth={depth + 1} secrets={p.secrets} server={p.server} required={schema.required?.includes(k)} value={value[k]}
+      <SchemaForm key={k} schema={s} name={k} path={`${path}/${k}`} errors={p.errors} depth={depth + 1} secrets={p.secrets} server={p.server} plain={p.plain} required={schema.required?.includes(k)} value={value[k]}
         onChange={(v) => {
           const next = { ...value };
           if (v === undefined) delete next[k];
@@ -41,7 +43,7 @@ export function SchemaForm(p: Props) {
       </fieldset>
     );
   }
-  const label = <>{visible(schema.title ?? p.name ?? "Value")}{p.required && <Star />} <span className="text-xs font-normal text-dim">{typeOf(schema)}</span>{depth === 1 && p.name !== undefined && p.secrets?.includes(p.name) && <span className="ml-1 rounded bg-bad-ground px-1.5 py-px text-xs font-medium text-bad">a secret, for server {visible(p.server ?? "")}</span>}</>;
+  const label = <>{visible(schema.title ?? p.name ?? "Value")}{p.required && <Star />} {!p.plain && <span className="text-xs font-normal text-dim">{typeOf(schema)}</span>}{depth === 1 && p.name !== undefined && p.secrets?.includes(p.name) && <span className="ml-1 rounded bg-bad-ground px-1.5 py-px text-xs font-medium text-bad">a secret, for server {visible(p.server ?? "")}</span>}</>;
   return (
     <Labelled label={label} hint={schema.description && visible(schema.description)} error={p.errors?.[path]}>
       {(id) => <Input {...p} id={id} />}
@@ -51,7 +53,7 @@ export function SchemaForm(p: Props) {
 
 const Star = () => <span className="text-bad" title="required"> *<span className="sr-only"> required</span></span>;
 
-function Input({ schema, value, onChange, id, required }: Props & { id: string }) {
+function Input({ schema, value, onChange, id, required, plain }: Props & { id: string }) {
   switch (shapeOf(schema)) {
     case "choice": {
       const all = choices(schema)!;
@@ -80,8 +82,9 @@ function Input({ schema, value, onChange, id, required }: Props & { id: string }
       const long = text.length > 80 || text.includes("\n") || (schema.maxLength ?? 0) > 300;
       return (
         <>
+          {schema.suggestions && <datalist id={`${id}-offers`}>{schema.suggestions.map((s) => <option key={s} value={s} />)}</datalist>}
           {long ? <textarea id={id} rows={4} className={field} value={text} onChange={(e) => change(e.target.value)} />
-            : <input id={id} type={types[schema.format ?? ""] ?? "text"} className={field} value={text} autoComplete="off" aria-required={required} onChange={(e) => change(e.target.value)} />}
+            : <input id={id} type={types[schema.format ?? ""] ?? "text"} className={field} value={text} autoComplete="off" list={schema.suggestions && `${id}-offers`} aria-required={required} onChange={(e) => change(e.target.value)} />}
           {visible(text) !== text && <p className="mt-0.5 text-xs break-words text-warn">It has characters that are not seen: <span className="font-mono">{visible(text.slice(0, 500))}</span></p>}
         </>
       );
@@ -101,7 +104,7 @@ function Input({ schema, value, onChange, id, required }: Props & { id: string }
       );
     }
   }
-  return <JsonInput id={id} value={value} onChange={onChange} />;
+  return <JsonInput id={id} value={value} onChange={onChange} given={plain} />;
 }
 
 function NumberInput({ id, value, onChange, whole }: { id: string; value: unknown; onChange: (v: unknown) => void; whole: boolean }) {
@@ -118,9 +121,9 @@ function NumberInput({ id, value, onChange, whole }: { id: string; value: unknow
   );
 }
 
-/** JSON as text; what cannot be read is said and not taken. */
-export function JsonInput({ id, value, onChange, rows = 3 }: { id?: string; value: unknown; onChange: (v: unknown) => void; rows?: number }) {
-  const [text, setText] = useState(value === undefined ? "" : visibleJson(JSON.stringify(value, null, 2)));
+/** JSON as text; what cannot be read is said and not taken, or given on as Unreadable where the form says what is wrong. */
+export function JsonInput({ id, value, onChange, rows = 3, given }: { id?: string; value: unknown; onChange: (v: unknown) => void; rows?: number; given?: boolean }) {
+  const [text, setText] = useState(value === undefined ? "" : value instanceof Unreadable ? value.text : visibleJson(JSON.stringify(value, null, 2)));
   const [error, setError] = useState("");
   return (
     <>
@@ -136,7 +139,8 @@ export function JsonInput({ id, value, onChange, rows = 3 }: { id?: string; valu
             onChange(parse(e.target.value));
             setError("");
           } catch (x) {
-            setError(`not JSON: ${(x as Error).message}`);
+            if (given) onChange(new Unreadable(e.target.value));
+            else setError(`not JSON: ${(x as Error).message}`);
           }
         }} />
       {error && <p role="alert" className="text-xs text-bad">{visible(error)}</p>}

@@ -7,11 +7,13 @@ import { Mark, unmarked } from "./cited";
 import { Code } from "./code";
 import { Formula } from "./formula";
 import { Link } from "./link";
+import { LongText, visible } from "./ui";
 
-const maxText = 200_000; // beyond that it is shown as it is
+/** Beyond so many characters a text is shown as it is, and its beginning first. */
+export const maxText = 200_000;
 
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
-  if (text.length > maxText) return <pre className="whitespace-pre-wrap break-words font-mono text-xs">{unmarked(text)}</pre>;
+  if (text.length > maxText) return <LongText text={unmarked(text)} />;
   return <div className="prose break-words">{blocks(text.replace(/\r\n?/g, "\n").split("\n"))}</div>;
 });
 
@@ -66,14 +68,19 @@ function blocks(lines: string[], depth = 0): ReactNode[] {
       const entries: string[][] = [];
       for (; i < lines.length; i++) {
         const m = item.exec(lines[i]!);
+        if (m && m[1]!.length <= indent && /\d/.test(m[2]!) !== ordered) break; // a list of the other kind
         if (m && m[1]!.length <= indent) entries.push([m[3]!]);
         else if (lines[i]!.trim() === "" && item.test(lines[i + 1] ?? "")) continue;
         else if (/^\s+\S/.test(lines[i]!)) entries.at(-1)!.push(lines[i]!.slice(Math.min(indent + 2, lines[i]!.search(/\S/))));
         else break;
       }
-      const list = entries.map((e, n) => (
-        <li key={n}>{e.length > 1 && depth < 8 ? blocks(e, depth + 1) : inline(e.join(" "))}</li>
-      ));
+      const list = entries.map((e, n) => {
+        const task = /^\[([ xX])\]\s+(.*)$/.exec(e[0]!);
+        if (task) e = [task[2]!, ...e.slice(1)];
+        const text = e.length > 1 && depth < 8 ? blocks(e, depth + 1) : inline(e.join(" "));
+        if (!task) return <li key={n}>{text}</li>;
+        return <li key={n} className="list-none"><span role="img" aria-label={task[1] === " " ? "to do" : "done"} className="float-left -ml-5">{task[1] === " " ? "☐" : "☑"}</span>{text}</li>;
+      });
       push(ordered ? <ol start={Number.parseInt(first[2]!, 10)}>{list}</ol> : <ul>{list}</ul>);
       continue;
     }
@@ -114,6 +121,7 @@ const token = new RegExp([
   /\\(?<sign>[!-\/:-@[-`{-~])/, /(?<ticks>`+)(?<code>[\s\S]*?[^`])\k<ticks>(?!`)/, /(?<two>\*\*|__)(?=\S)(?<strong>[\s\S]*?\S)(?<!\\)\k<two>/,
   /(?<![\w*])(?<one>[*_])(?=\S)(?<em>[\s\S]*?\S)(?<!\\)\k<one>(?!\w)/, /~~(?=\S)(?<gone>[\s\S]*?\S)~~/,
   /!?\[(?<label>[^\]\n]{0,500})\]\((?<href>[^\s()]{1,2000})(?:\s+"[^"]*")?\)/, /(?<url>https?:\/\/[^\s<>()"'`\ue000]{1,2000}[^\s<>()"'`.,;:!?\ue000])/,
+  /&(?<entity>#\d{1,7}|#[xX][\da-fA-F]{1,6}|amp|lt|gt|quot|apos|nbsp|copy|reg|trade|hellip|mdash|ndash|times|deg|euro|rarr|larr);/,
   /\ue000(?<mark>\d+)\ue001/,
 ].map((r) => r.source).join("|"), "g");
 
@@ -129,6 +137,7 @@ function inline(text: string, depth = 0): ReactNode[] {
     const tex = g.shown ?? g.shown2 ?? g.tex ?? g.tex2;
     if (tex !== undefined) out.push(<Formula key={key} tex={unmarked(tex.trim())} display={(g.shown ?? g.shown2) !== undefined} />);
     else if (g.sign !== undefined) out.push(g.sign); // an escaped sign is the sign
+    else if (g.entity !== undefined) out.push(entity(g.entity));
     else if (g.code !== undefined) out.push(<code key={key}>{unmarked(g.code)}</code>);
     else if (g.strong !== undefined) out.push(<strong key={key}>{deeper(g.strong)}</strong>);
     else if (g.em !== undefined) out.push(<em key={key}>{deeper(g.em)}</em>);
@@ -139,4 +148,17 @@ function inline(text: string, depth = 0): ReactNode[] {
   }
   if (last < text.length) out.push(text.slice(last));
   return out;
+}
+
+const entities: Record<string, string> = {
+  amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " ", copy: "©", reg: "®", trade: "™", hellip: "…", mdash: "—",
+  ndash: "–", times: "×", deg: "°", euro: "€", rarr: "→", larr: "←",
+};
+
+/** The sign that an entity of HTML stands for. What would not be seen stays escaped. */
+function entity(name: string): string {
+  if (!name.startsWith("#")) return entities[name]!;
+  const code = /^#[xX]/.test(name) ? Number.parseInt(name.slice(2), 16) : Number.parseInt(name.slice(1), 10);
+  const known = code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
+  return visible(known ? String.fromCodePoint(code) : "\ufffd");
 }

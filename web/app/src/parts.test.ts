@@ -8,7 +8,7 @@ import { entriesOf, quoted, words } from "./serveredit";
 import { blanks } from "./registry";
 import { completionOf } from "./completed";
 import { Parser } from "./stream";
-import { visible, visibleJson } from "./ui";
+import { millis, visible, visibleJson } from "./ui";
 
 const html = (text: string) => renderToStaticMarkup(createElement(Markdown, { text }));
 
@@ -139,4 +139,30 @@ test("UX-10 a command of the registry is the same command when it is read from t
   const command = ["npx", "-y", "@a/b@1.0", "--root=/my files", "it's", "<folder>", "", "$HOME", 'a"b'];
   expect(words(command.map(quoted).join(" "))).toEqual(command);
   expect(blanks("npx x <folder> <folder>\nKEY=<your key>\nT=${TOKEN}")).toEqual(["<folder>", "<your key>"]);
+});
+
+describe("UX-13 Markdown as the terminal shows it", () => {
+  test("a list of the other kind is a list of its own, and tasks have marks", () => {
+    const out = html("1. one\n2. two\n- [ ] todo\n- [x] done");
+    expect(out).toContain('<ol start="1"><li>one</li><li>two</li></ol><ul>');
+    expect(out).toMatch(/aria-label="to do"[^>]*>☐<\/span>todo<\/li>/);
+    expect(out).toMatch(/aria-label="done"[^>]*>☑<\/span>done<\/li>/);
+    expect(out).not.toContain("[ ]");
+    expect(html("- a\n  1. b\n- c")).toMatch(/<li><p[^>]*>a<\/p><ol start="1"><li>b<\/li><\/ol><\/li><li>c/);
+  });
+  test("entities are the signs that they stand for, and nothing hidden", () => {
+    expect(html("a &amp; b &lt;i&gt; &#65; &#x42;")).toContain("a &amp; b &lt;i&gt; A B"); // React escapes once
+    expect(html("&#x202e;x")).toContain("\\u{202e}");
+    expect(html("&#0;&#xD800;")).toContain("\ufffd\ufffd");
+    expect(html("`&amp;` &nosuch;")).toContain("<code>&amp;amp;</code> &amp;nosuch;");
+  });
+  test("a text of megabytes is drawn in part", () => {
+    const out = html("x".repeat(10_000_000));
+    expect(out.length).toBeLessThan(50_000);
+    expect(out).toContain("show all 10.0M characters");
+  });
+});
+
+test("UX-13 times below a millisecond", () => {
+  expect([0, 0.4, 1, 999, 1500].map(millis)).toEqual(["<1 ms", "<1 ms", "1 ms", "999 ms", "1.5 s"]);
 });

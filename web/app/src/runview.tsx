@@ -2,6 +2,7 @@
 
 import { memo, useEffect, useMemo, useState } from "react";
 import { CitedText, Made } from "./answer";
+import { Sent } from "./attach";
 import { post } from "./api";
 import { ApprovalCard } from "./approval";
 import { CallCard } from "./callcard";
@@ -24,17 +25,17 @@ export function RunView({ run, onFork, onAsk, onAgain }: { run: Run; onFork?: (a
   return (
     <section aria-label={`Question: ${visible(v.question.slice(0, 80))}`} data-run={run.id} className="flex flex-col gap-2.5">
       <div className="flex flex-col gap-0.5">
-        <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p></Bubble>
+        <Bubble who="you"><p className="whitespace-pre-wrap break-words">{visible(v.question || run.title || "")}</p><Sent files={v.attached} /></Bubble>
         {onAsk && v.ended && <Button tone="quiet" className="self-end px-1! py-0 text-xs" onClick={() => onAsk(v.question)}>Edit and ask again</Button>}
       </div>
       <Steps count={rows.length} what="step" render={(i) => <RowView row={rows[i]!} run={run.id} onFork={v.ended ? onFork : undefined} />} />
       {waiting.map((a) => <ApprovalCard key={a.id} approval={a} />)}
       {v.error && !said(v) && <p role="alert" className="rounded-md border border-bad/40 bg-bad-ground px-3 py-2 text-sm break-words text-bad">{visible(v.error.message)} <span className="font-mono text-xs">{v.error.code}</span></p>}
       {interrupted && <p role="status" className="px-1 text-sm text-warn">The process of this run died. <To to={path("runs", run.id)}>Its page</To> resumes it.</p>}
-      {v.state === "working" && !interrupted && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="flex items-center gap-2 px-1 text-sm text-dim" role="status"><Spinner /> Thinking…<Since time={v.spans.findLast((s) => s.end === undefined)?.start} /></p>}
+      {v.state === "working" && !interrupted && followed.caughtUp && !v.items.some((i) => (i.kind === "text" && i.live) || (i.kind === "call" && i.status === "running")) && <p className="flex items-center gap-2 px-1 text-sm text-dim" role="status"><Spinner /> Thinking…<Since time={v.spans.findLast((s) => s.end === undefined)?.start ?? v.created} /></p>}
       <footer className="flex flex-wrap items-center gap-x-3 gap-y-1 px-1 text-xs text-dim">
         <State state={interrupted ? "interrupted" : v.state} />
-        {v.stop && v.stop !== "stop" && v.stop !== v.state && <span>{v.stop.replaceAll("_", " ")}</span>}
+        {v.stop && v.stop !== "stop" && v.stop !== v.state && !(v.state === "failed" && v.stop === "error") && <span>{v.stop.replaceAll("_", " ")}</span>}
         <Ago time={v.ended ?? v.created} />
         {v.usage.input_tokens + v.usage.output_tokens > 0 && <span>{plural(v.usage.input_tokens, "token")} in, {count(v.usage.output_tokens)} out</span>}
         {v.cost !== undefined && <span>{dollars(v.cost)}</span>}
@@ -131,7 +132,7 @@ function TextView({ item, onFork }: { item: TextItem; onFork?: () => void }) {
       {item.hosted?.slice(0, 20).map((h, i) => <p key={i} className="px-1 text-xs break-words text-dim"><span aria-hidden>⚙ </span>{visible(h.slice(0, 500))}</p>)}
       <CitedText text={item.text} citations={item.citations}>{item.live && <span aria-hidden className="ml-0.5 inline-block h-4 w-1.5 animate-pulse bg-accent align-text-bottom" />}</CitedText>
       {item.media && <div className="px-1"><Made media={item.media} step={item.step} /></div>}
-      {item.cut && <p className="px-1 text-xs text-warn">It was stopped here.</p>}
+      {item.cut && !item.told && <p className="px-1 text-xs text-warn">It was stopped here.</p>}
       {(item.text || item.media) && !item.live && (
         <div className="flex gap-2 text-xs [&_button]:px-1! [&_button]:py-0 [&_button]:text-xs">
           {item.text && <Copy text={item.text} name="Copy the answer" />}

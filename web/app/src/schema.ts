@@ -4,6 +4,11 @@
 import { Exact } from "./exact";
 import type { Schema } from "./types";
 
+/** What a person typed where JSON is needed, and is none. */
+export class Unreadable {
+  constructor(readonly text: string) {}
+}
+
 export type Shape = "text" | "number" | "boolean" | "choice" | "object" | "list" | "json";
 
 export function typeOf(s: Schema): string {
@@ -47,6 +52,7 @@ export function initial(s: Schema): unknown {
 /** What is wrong with a value, by path ("" is the value itself). */
 export function problems(s: Schema, v: unknown, path = ""): Record<string, string> {
   const out: Record<string, string> = {};
+  if (v instanceof Unreadable) return { [path]: "this is not JSON; correct it or empty the field" };
   const allowed = choices(s);
   if (allowed) {
     if (!allowed.some((c) => JSON.stringify(c.value) === JSON.stringify(v))) out[path] = "choose one of the values";

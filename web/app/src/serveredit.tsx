@@ -106,6 +106,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
     setLine(setup.command ? setup.command.map(quoted).join(" ") : (setup.url ?? ""));
     setMore((setup.values ?? []).map((v) => `${v.name}${setup.command ? "=" : ": "}${v.value}`).join("\n"));
   };
+  const badName = name.trim() && !/^[\w.-]{1,64}$/.test(name.trim()) ? "at most 64 letters, digits, dots, _ and -" : "";
   const unfilled = from ? blanks(`${line}\n${more}`) : [];
   // What was agreed to on the command line is started here, and the dialog has done its work.
   const [seen, setSeen] = useState(false);
@@ -155,7 +156,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
         </div>
         {by === "registry" && <FromRegistry onChoose={choose} />}
         {from && <p className="rounded-md bg-warn-ground px-3 py-2 text-sm break-words text-warn">{visible(from.name)} {visible(from.version)} from {visible(from.registry)}. Its author wrote what is filled in: check it before you add it.</p>}
-        {by !== "registry" && <Labelled label="Name" hint={by === "json" ? "only for an entry that comes without one" : undefined}>{(id) => <input id={id} className={field} value={name} onChange={(e) => changed(setName)(e.target.value)} />}</Labelled>}
+        {by !== "registry" && <Labelled label="Name" hint={by === "json" ? "only for an entry that comes without one" : undefined} error={badName}>{(id) => <input id={id} aria-invalid={badName !== ""} className={field} value={name} onChange={(e) => changed(setName)(e.target.value)} />}</Labelled>}
         {by === "command" && (
           <>
             <Labelled label="Command line" hint="It runs as you, on the machine of tenon serve.">{(id) => <input id={id} className={`${field} font-mono text-xs`} placeholder="npx -y @modelcontextprotocol/server-everything" value={line} onChange={(e) => changed(setLine)(e.target.value)} />}</Labelled>
@@ -175,7 +176,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
         {waits.map((w) => <OnCommandLine key={w.p.id} p={w.p} />)}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Close</Button>
-          {by !== "registry" && <Button type="submit" tone="primary" disabled={busy || waits.length > 0 || unfilled.length > 0}>{plan ? "Propose it" : "Show what changes"}</Button>}
+          {by !== "registry" && <Button type="submit" tone="primary" disabled={busy || waits.length > 0 || unfilled.length > 0 || badName !== ""}>{plan ? "Propose it" : "Show what changes"}</Button>}
         </div>
       </form>
     </Dialog>

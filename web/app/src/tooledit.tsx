@@ -196,7 +196,7 @@ export function Editor({ tool, entry: first, onClose, reload, prefill }: { tool:
         {waits && <OnCommandLine p={waits} />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Close</Button>
-          <Button type="submit" tone="primary" disabled={broken || show.isPending || save.isPending || !!waits || (!!plan && plan.before === plan.after)}>{plan ? "Write it" : "Show what changes"}</Button>
+          <Button type="submit" tone="primary" disabled={broken || show.isPending || save.isPending || !!waits || (!!plan && plan.before === plan.after)}>{plan ? "Propose it" : "Show what changes"}</Button>
         </div>
         </fieldset>
       </form>

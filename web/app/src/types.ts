@@ -50,6 +50,8 @@ export interface Schema {
   oneOf?: Schema[];
   anyOf?: Schema[];
   additionalProperties?: boolean | Schema;
+  /** Values that a form offers beside free text. */
+  suggestions?: string[];
 }
 
 export type Workflow = Omit<api.Workflow, "parameters"> & { parameters: Schema };

@@ -93,7 +93,8 @@ export const path = (...parts: string[]) => "/" + parts.map((p) => p.split("/").
 
 export function millis(ms: number | undefined): string {
   if (ms === undefined || Number.isNaN(ms)) return "";
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 1) return "<1 ms";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
   const m = Math.floor(ms / 60_000);
   return m < 60 ? `${m} min ${Math.round((ms % 60_000) / 1000)} s` : `${Math.floor(m / 60)} h ${m % 60} min`;

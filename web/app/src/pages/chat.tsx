@@ -349,6 +349,7 @@ function Composer({ session, run, working, withdrawn = none, onAsk }: { session:
   const stop = async () => {
     if (!run) return;
     stopped.current = true;
+    box.current?.focus(); // the button goes
     try {
       await post(`/api/v1/runs/${encodeURIComponent(run.id)}/cancel`, { reason: "stopped in the workbench", withdraw: true });
     } catch (e) {
@@ -388,7 +389,7 @@ function Composer({ session, run, working, withdrawn = none, onAsk }: { session:
             <label className="flex items-center gap-1"><span aria-hidden>Agent</span>
               <select aria-label="Agent" className={`${field} w-auto! py-0.5 text-xs`} value={agent} onChange={(e) => setAgent(e.target.value)}>
                 <option value="">{session ? "as before" : "default"}</option>
-                {agents.map((a) => <option key={a.name} value={a.name} title={visible(a.description ?? "")}>{visible(a.name)}</option>)}
+                {agents.filter((a) => session || a.name !== "default").map((a) => <option key={a.name} value={a.name} title={visible(a.description ?? "")}>{visible(a.name)}</option>)}
               </select>
             </label>
             <label className="flex items-center gap-1"><span aria-hidden>Model</span>

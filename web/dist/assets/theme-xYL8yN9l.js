@@ -1,7 +1,0 @@
-// Sets the colours before the first paint. It is a file of its own, which the page waits for: the other scripts are
-// read after the page is painted.
-(() => {
-  const chosen = localStorage.getItem("tenon.theme");
-  const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = dark ? "dark" : "light";
-})();
