@@ -20,6 +20,8 @@ func TestHints(t *testing.T) {
 			"servers.x.env.K: must be a text, is a map\n    write ${secret:k}"},
 		"env with a variable": {"servers: {x: {command: c, env: {K: {env: V}}}}",
 			"servers.x.env.K: must be a text, is a map\n    write ${V}"},
+		"then of a rule": {"policy: {rules: [{when: 'tool == \"add\"', then: deny}]}",
+			"policy.rules[0].then: unknown key\n    did you mean 'verdict'?"},
 		"prefix of a server": {"servers: {x: {command: c, prefix: a_}}",
 			"unknown key\n    write naming: {template: \"PREFIX_{tool}\"}"},
 		"prefix of naming": {"servers: {x: {command: c, naming: {prefix: a_}}}",

@@ -96,6 +96,8 @@ func (d *decoder) unknown(k *tree.Node, p place, t reflect.Type, known []field) 
 	switch {
 	case t == reflect.TypeFor[SecretSource]() && k.Val == "secret" && p.pattern != "secrets.NAME":
 		hint = "an entry of secrets is named without it: write NAME in place of {secret: NAME}"
+	case (k.Val == "then" || k.Val == "action" || k.Val == "effect") && slices.Contains(names, "verdict"):
+		hint = "did you mean 'verdict'?"
 	case k.Val == "prefix" && (p.pattern == "servers.NAME" || p.pattern == "servers.NAME.naming"):
 		hint = "write naming: {template: \"PREFIX_{tool}\"}"
 	}

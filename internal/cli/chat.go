@@ -36,6 +36,7 @@ func newChat(a *app) *cobra.Command {
 			"continue it later with -s\n" +
 			"  /compact    summarize the conversation so far for the model\n  /help       these commands\n  " +
 			"/exit       end the conversation, as Ctrl-D does\n\n" +
+			"At a terminal there are also /model, /agent, /login, /new, /resume and /undo, which /help explains.\n" +
 			"At a terminal @FILE attaches a file; in a pipe it is text, because others may have written it.\n" +
 			"Tab completes these commands, the names of servers, prompts and arguments, and the URIs of resources.\n" +
 			"The cursor keys recall earlier lines. Ctrl-C stops the current answer; at the prompt it ends the\n" +
@@ -82,7 +83,11 @@ func (a *app) chat(ctx context.Context, q *asking, plain bool) (err error) {
 	}
 	// From here on Ctrl-C stops the current answer, not the process.
 	signal.Reset(os.Interrupt)
-	edit := a.newEditor(a.completer(h, q.cassette.replay != ""))
+	var more []string
+	if a.inTTY {
+		more = plainWords()
+	}
+	edit := a.newEditor(a.completer(h, q.cassette.replay != "", more...))
 	var last error
 	for {
 		text, err := first, error(nil)
@@ -227,6 +232,9 @@ func (a *app) chatTurn(ctx context.Context, h desk, q *asking, question host.Que
 	if own && err == nil {
 		err = a.attach(ctx, h, &question)
 	}
+	if q.switched {
+		question.Model = q.model
+	}
 	if err == nil {
 		run, err = a.question(ctx, h, question, q.yes)
 	}
@@ -265,9 +273,15 @@ func (a *app) chatAsPrompt(ctx context.Context, h desk, q *asking, text string) 
 }
 
 func (a *app) chatWord(ctx context.Context, h desk, q *asking, text string) error {
+	if name, rest, _ := strings.Cut(text, " "); a.inTTY && slices.Contains(plainWords(), name) {
+		return a.plainWord(ctx, h, q, name, strings.TrimSpace(rest))
+	}
 	switch text {
 	case "/help":
 		a.note(chatHelp)
+		if a.inTTY {
+			a.note(plainHelp)
+		}
 	case "/session":
 		if q.session == "" {
 			a.note("no session yet: it begins with the first question")
@@ -287,7 +301,11 @@ func (a *app) chatWord(ctx context.Context, h desk, q *asking, text string) erro
 	case "/prompts", "/resources", "/tools":
 		return a.chatOffers(ctx, h, text)
 	default:
-		a.note("%s", noWord(text, chatWords))
+		words := chatWords
+		if a.inTTY {
+			words = slices.Concat(words, plainWords())
+		}
+		a.note("%s", noWord(text, words))
 	}
 	return nil
 }

@@ -140,8 +140,8 @@ func (t *talk) switchTheme(name string) error {
 		name = tui.ThemeColor
 	}
 	if !slices.Contains(tui.Themes(), name) {
-		return tenon.Errorf(tenon.CodeInvalid, "there is no theme '%s'%s; the themes are %s", safeLine(name),
-			didYouMean(name, tui.Themes()), strings.Join(tui.Themes(), ", "))
+		return tenon.Errorf(tenon.CodeInvalid, "there is no theme '%s'%s", safeLine(name),
+			didYouMean(name, tui.Themes()))
 	}
 	t.p.Send(tui.Theme{Name: name})
 	t.note("the theme is %s", name)

@@ -11,7 +11,7 @@ import (
 )
 
 // The command /login asks for a key, keeps it as tenon models login does, and sends the next question to the provider's
-// model. The key is typed in plain lines and hidden, so neither the input's history nor the conversation has it.
+// model. The key is typed hidden, so neither the input's history nor the conversation has it.
 
 // login keeps the key of a provider and uses its model from the next question on. Without a name the person chooses a
 // provider.
@@ -33,10 +33,7 @@ func (t *talk) login(ctx context.Context, provider string) error {
 		return tenon.Errorf(tenon.CodeInvalid, "/login does not go with --remote: keys are kept on the "+
 			"machine of tenon serve")
 	}
-	err := t.lines(func() error {
-		return interruptible(ctx, func(ctx context.Context) error { return t.a.keepKey(ctx, provider) })
-	})
-	if err != nil {
+	if err := t.a.keepKey(ctx, provider, t.p.Secret); err != nil {
 		return err
 	}
 	name, found := host.DetectModel(ctx, t.a.only(provider), false)

@@ -32,8 +32,16 @@ func TestUX10_Login(t *testing.T) {
 	c.types("/login\r")
 	c.awaits("a provider whose API key you have", "OPENAI_API_KEY")
 	c.types("openai\r")
-	c.awaits("API key of openai:")
-	c.types("sk-typed-1\r")
+	c.awaits("API key of openai (hidden")
+	for _, key := range []string{"\x1b", "\x03"} { // Esc and Ctrl-C cancel the question, and nothing else
+		c.types("sk-wrong-1" + key)
+		c.awaits("no key was kept")
+		c.types("/login openai\r")
+		c.awaits("API key of openai (hidden")
+	}
+	c.types("sk-typed-1")
+	c.awaits("••••••••••")
+	c.types("\r")
 	screen := c.awaits("the key of openai is kept for all projects; the next question goes to openai/")
 	if strings.Contains(screen, "sk-typed-1") {
 		t.Errorf("the key is shown:\n%s", screen)

@@ -97,7 +97,9 @@ func (a *app) chatOnScreen(ctx context.Context, h desk, q *asking) error {
 		Confirm: map[string]string{modeAllow: "Shift-Tab again allows all calls of the next questions"},
 		Picture: pictures.take,
 		Theme:   a.chatTheme(),
-		Anytime: []string{"/help", "/session", "/cost", "/copy", "/theme"},
+		Anytime: []string{"/help", "/session", "/cost", "/copy", "/theme", "/servers", "/tools", "/prompts",
+			"/resources", "/allowed", "/sessions"},
+		Commands: screenCommands(),
 		Hint: "Ask something. /help shows the commands, Ctrl-C twice leaves.\nEnter sends, Alt-Enter adds a line, " +
 			"Ctrl-O unfolds tool calls, Shift-Tab switches approvals." + notice})
 	beforeOut, beforeErr, color, errTTY := a.out, a.err, [2]bool{a.outColor, a.errColor}, a.errTTY

@@ -249,7 +249,7 @@ func TestUX3_Approvals(t *testing.T) {
 	c.start(&asking{})
 	c.awaits("Ask something.")
 	c.types("go\r")
-	c.awaits("approval required (1 of 2)", `"text": "one"`)
+	c.awaits("approval required (1 of 2; Tab", `"text": "one"`)
 	c.decides("n", "the reason:")
 	c.types("not today\r")
 	c.awaits(`"text": "two"`, "approval required", "} denied")
@@ -372,7 +372,7 @@ func TestUX4_ResumeWaiting(t *testing.T) {
 	for _, leave := range []string{"\x04", "/exit\r"} {
 		c.start(&asking{session: "-1"})
 		screen := c.awaits("> write it", "the last question waits for approval of disk.write", "approval required",
-			"waits for approval", "1 waiting · "+s.Run.Session)
+			"waits for approval", "1 waiting · default · "+s.Run.Session)
 		if strings.Contains(screen, "●") {
 			t.Errorf("an open call is shown as done:\n%s", screen)
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -285,8 +286,7 @@ func (t *talk) status(ctx context.Context) {
 	t.mu.Lock()
 	s, name, agentName := t.totals, t.q.model, t.q.agent
 	t.mu.Unlock()
-	agentName = cmp.Or(s.agent, agentName)
-	name = cmp.Or(s.model, name)
+	agentName, name = t.next(cmp.Or(s.agent, agentName), cmp.Or(s.model, name))
 	var parts []string
 	for _, p := range []string{agentName, name} {
 		if p != "" {
@@ -314,6 +314,23 @@ func (t *talk) status(ctx context.Context) {
 		}
 	}
 	t.p.Send(tui.Status{Parts: parts, Down: down})
+}
+
+// next returns the agent and the model of the next question, as far as they are known before it.
+func (t *talk) next(agentName, name string) (string, string) {
+	here, ok := t.h.(*host.Host)
+	if !ok {
+		return agentName, name // only the other tenon knows them
+	}
+	cfg := here.Service().Info().Config
+	if all := cfg.AgentNames(); agentName == "" && len(all) == 1 {
+		agentName = all[0]
+	}
+	agentName = cmp.Or(agentName, "default")
+	if a, err := cfg.Agent(agentName); err == nil {
+		name = cmp.Or(name, t.a.found, a.Model)
+	}
+	return agentName, name
 }
 
 // window returns the size of a model's context in tokens, or 0 if it is not known.
@@ -358,7 +375,14 @@ func details(args json.RawMessage, r *tenon.Result) string {
 	lines, _ := argBlock(args, 100, "", false)
 	if r != nil {
 		lines = append(lines, "→")
-		lines = append(lines, strings.Split(r.Text(), "\n")...)
+		if text := r.Text(); text != "" || len(r.Content) == 0 {
+			lines = append(lines, strings.Split(text, "\n")...)
+		}
+		for _, c := range r.Content {
+			if l := otherContent(c); l != "" {
+				lines = append(lines, l)
+			}
+		}
 	}
 	if n := len(lines); n > most {
 		lines = append(lines[:most:most], "… "+plural(n-most, "more line"))
@@ -367,6 +391,26 @@ func details(args json.RawMessage, r *tenon.Result) string {
 		lines[i] = shorten(l, 400)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// otherContent describes a block of a result that is no text, or returns "".
+func otherContent(c tenon.Content) string {
+	if c.Type == tenon.ContentText {
+		return ""
+	}
+	parts := []string{c.Type}
+	for _, p := range []string{c.MimeType, c.Name, c.URI} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if c.Data != "" {
+		parts = append(parts, plural(base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(c.Data, "="))), "byte"))
+	}
+	if c.Artifact != "" {
+		parts = append(parts, "tenon runs show --artifact "+c.Artifact)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }
 
 // callState is the state of a call on the screen.

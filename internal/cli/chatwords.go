@@ -11,6 +11,7 @@ import (
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
 	"github.com/tenonhq/tenon/internal/tui"
+	"github.com/tenonhq/tenon/transcript"
 )
 
 // screenHelp lists the commands of chat on the screen, and its keys.
@@ -20,7 +21,7 @@ const screenHelp = chatHelp + `
 /agent NAME     answer as another agent; without a name, choose one
 /servers        the states of the servers
 /sessions       the last conversations, to choose one
-/resume ID      continue another conversation
+/resume ID      continue another conversation; without an id, choose one
 /new            begin a new conversation
 /allowed        the tools that are allowed for later calls, to withdraw one
 /retry          resume the last question if it failed, or ask it again if it was stopped
@@ -37,6 +38,22 @@ Ctrl-V attaches the picture in the clipboard.
 Up and Ctrl-R recall earlier inputs. Page up, page down and the mouse wheel scroll, Ctrl-F searches.
 Ctrl-O unfolds tool calls and reasoning, Shift-Tab switches approvals, Ctrl-C stops the answer, twice leaves.
 Hold Shift to select text with the mouse.`
+
+// screenCommands returns the commands of chat on the screen, with what they do, as screenHelp has them.
+func screenCommands() (list [][2]string) {
+	for line := range strings.SplitSeq(screenHelp, "\n") {
+		name, about, found := strings.Cut(line, " ")
+		if !found || !strings.HasPrefix(name, "/") {
+			continue
+		}
+		about = strings.TrimLeft(about, " ")
+		if arg, rest, _ := strings.Cut(about, " "); arg == strings.ToUpper(arg) {
+			name, about = name+" "+arg, strings.TrimLeft(rest, " ")
+		}
+		list = append(list, [2]string{name, about})
+	}
+	return list
+}
 
 // screenWords are the commands of chat on the screen only.
 var screenWords = []string{"/agent", "/allowed", "/copy", "/cost", "/export", "/fork", "/login", "/model", "/new",
@@ -204,8 +221,7 @@ func (t *talk) listSessions(ctx context.Context) error {
 
 func (t *talk) resume(ctx context.Context, ref string) error {
 	if ref == "" {
-		return tenon.Errorf(tenon.CodeInvalid, "/resume needs a conversation: its id, the beginning of one, or -1 for "+
-			"the last; /sessions lists them")
+		return t.listSessions(ctx)
 	}
 	s, err := t.h.Sessions().Get(ctx, ref)
 	if err != nil {
@@ -238,23 +254,41 @@ func (t *talk) undo(ctx context.Context) error {
 	if session == "" {
 		return tenon.Errorf(tenon.CodeInvalid, "nothing was said yet")
 	}
-	list, err := t.h.Sessions().Transcripts().Messages(ctx, session)
+	before, err := beforeQuestion(ctx, t.h, session)
 	if err != nil {
 		return err
 	}
+	if before < 1 {
+		t.begins("")
+		t.note("the conversation was undone; the next question begins a new one, and %s stays as it was", session)
+		return nil
+	}
+	return t.fork(ctx, strconv.Itoa(before))
+}
+
+// beforeQuestion returns the number of the message before the last question of a session. A message that was sent
+// during the answer is a part of this question.
+func beforeQuestion(ctx context.Context, h desk, session string) (int, error) {
+	list, err := h.Sessions().Transcripts().Messages(ctx, session)
+	if err != nil {
+		return 0, err
+	}
+	isQuestion := func(m transcript.Message) bool {
+		return m.Role == tenon.RoleUser && strings.TrimSpace(m.Text()) != ""
+	}
 	for i := len(list) - 1; i >= 0; i-- {
-		m := list[i]
-		if m.Role != tenon.RoleUser || strings.TrimSpace(m.Text()) == "" {
+		if !isQuestion(list[i]) {
 			continue
 		}
-		if m.N <= 1 {
-			t.begins("")
-			t.note("the conversation was undone; the next question begins a new one, and %s stays as it was", session)
-			return nil
+		first := i
+		for j := i - 1; j >= 0 && list[j].Run != "" && list[j].Run == list[i].Run; j-- {
+			if isQuestion(list[j]) {
+				first = j
+			}
 		}
-		return t.fork(ctx, strconv.Itoa(m.N-1))
+		return list[first].N - 1, nil
 	}
-	return tenon.Errorf(tenon.CodeInvalid, "there is no question to undo")
+	return 0, tenon.Errorf(tenon.CodeInvalid, "there is no question to undo")
 }
 
 func (t *talk) tellCost() {

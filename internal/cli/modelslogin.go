@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/host"
+	"github.com/tenonhq/tenon/internal/tui"
 	"github.com/tenonhq/tenon/model"
 )
 
@@ -25,7 +27,16 @@ func newModelsLogin(a *app) *cobra.Command {
 		Args:      args(1, 1, "the name of a provider"),
 		ValidArgs: host.KeyedProviders(),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return a.keepKey(cmd.Context(), names[0])
+			err := a.keepKey(cmd.Context(), names[0], nil)
+			if err != nil {
+				return err
+			}
+			if a.isJSON() {
+				return a.printJSON(map[string]any{"provider": names[0], "kept": true})
+			}
+			fmt.Fprintf(a.err, "%s the key of %s is kept; tenon models test tries it\n", a.errStyle(green, "✓"),
+				safeLine(names[0]))
+			return nil
 		},
 	}
 }
@@ -56,8 +67,10 @@ func newModelsLogout(a *app) *cobra.Command {
 	}
 }
 
-// keepKey asks for a key and keeps it.
-func (a *app) keepKey(ctx context.Context, provider string) error {
+// keepKey asks for a key and keeps it. hidden asks the person, who may cancel with [tui.ErrNoSecret]; if it is nil, the
+// question is a plain line.
+func (a *app) keepKey(ctx context.Context, provider string,
+	hidden func(ctx context.Context, question string) (string, error)) error {
 	keys := a.modelKeys()
 	if err := keys.Check(provider); err != nil {
 		return err
@@ -71,9 +84,15 @@ func (a *app) keepKey(ctx context.Context, provider string) error {
 	if a.inTTY {
 		read = func(ctx context.Context) (string, error) { return a.askHidden(ctx, "API key of "+provider+": ", true) }
 	}
+	if hidden != nil {
+		read = func(ctx context.Context) (string, error) { return hidden(ctx, "API key of "+provider) }
+	}
 	key, err := read(ctx)
 	if ctx.Err() != nil {
 		return tenon.Errorf(tenon.CodeCancelled, "interrupted")
+	}
+	if errors.Is(err, tui.ErrNoSecret) {
+		return tenon.Errorf(tenon.CodeCancelled, "no key was kept")
 	}
 	if key = strings.TrimSpace(key); key == "" {
 		return tenon.Errorf(tenon.CodeInvalid, "there is no key: type it, or write it to stdin; tenon models logout "+
@@ -88,11 +107,6 @@ func (a *app) keepKey(ctx context.Context, provider string) error {
 	if v, ok := os.LookupEnv(p.KeyEnv); ok && v != key {
 		a.note("warning: %s is set to another value, which is used in place of the kept key", p.KeyEnv)
 	}
-	if a.isJSON() {
-		return a.printJSON(map[string]any{"provider": provider, "kept": true})
-	}
-	fmt.Fprintf(a.err, "%s the key of %s is kept; tenon models test tries it\n", a.errStyle(green, "✓"),
-		safeLine(provider))
 	return nil
 }
 

@@ -16,7 +16,9 @@ func TestLoginColors(t *testing.T) {
 	var errs bytes.Buffer
 	a := newApp(stdio{strings.NewReader("k\n"), &bytes.Buffer{}, &errs})
 	a.errColor = true
-	if err := a.keepKey(t.Context(), "openai"); err != nil {
+	login := newModelsLogin(a)
+	login.SetArgs([]string{"openai"})
+	if err := login.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	logout := newModelsLogout(a)

@@ -151,6 +151,7 @@ func (a *app) hostConfig(ctx context.Context, o opening) (host.Config, error) {
 		}
 		a.addDemo(ctx, cfg)
 	}
+	a.found = o.model
 	return host.Config{Config: cfg, Home: a.home, Untrusted: untrusted, Model: o.model, Record: o.record,
 		Replay: o.replay, Resumed: o.resumed,
 		LookupEnv: a.lookupEnv, Workflows: o.workflows, Hidden: o.hidden, Version: version().Version,

@@ -234,7 +234,7 @@ func narrow(widths, least []int, by, most int) {
 
 // note writes a line for the person, on stderr.
 func (a *app) note(format string, args ...any) {
-	fmt.Fprintln(a.err, safeText(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.err, a.atWords(safeText(fmt.Sprintf(format, args...))))
 }
 
 // round formats a duration in its largest unit.

@@ -52,6 +52,7 @@ type app struct {
 	trusted     *config.Config                  // the configuration that passed the trust gate
 	agreed      map[string]bool                 // commands in tables that the person agreed to
 	lineCount   int                             // number of lines of the terminal; 0 means that the terminal is asked
+	found       string                          // the model of questions that no entry names one for
 	scripted    string                          // chat: the notice that a built-in script answers
 	talking     bool                            // chat: the next question continues the session
 	renamedTold bool                            // tellRenamed has already checked the tools
@@ -287,6 +288,11 @@ func newRoot(a *app, args []string) *cobra.Command {
 			c = remotely(c)
 		}
 		c.GroupID = v.group
+		for _, sub := range c.Commands() {
+			if sub.Name() == "list" {
+				sub.Aliases = append(sub.Aliases, "ls")
+			}
+		}
 		root.AddCommand(c)
 	}
 	if len(list) == 1 {
@@ -382,6 +388,15 @@ func usage(cmd *cobra.Command, format string, args ...any) error {
 	return tenon.Errorf(tenon.CodeInvalid, "%s; see %s --help", text, cmd.CommandPath())
 }
 
+// notGiven is the error of an argument that is not given. A person may have used -c as in other programs, where it
+// continues a session.
+func notGiven(cmd *cobra.Command, what string) error {
+	if f := cmd.Flag("config"); f != nil && f.Changed {
+		return usage(cmd, "%s is missing; -c %s names the file of the configuration", what, shellWord(f.Value.String()))
+	}
+	return usage(cmd, "%s is missing", what)
+}
+
 // args returns a check of the number of arguments. what names a missing argument in the error.
 func args(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, got []string) error {
@@ -391,7 +406,7 @@ func args(least, most int, what string) cobra.PositionalArgs {
 		}
 		switch {
 		case n < least:
-			return usage(cmd, "%s is missing", what)
+			return notGiven(cmd, what)
 		case most >= 0 && n > most && cmd.Name() == "chat":
 			return tenon.Errorf(tenon.CodeInvalid, "tenon chat reads the questions that you type; to ask one: "+
 				"tenon run %s", shellWord(strings.Join(got, " ")))

@@ -47,7 +47,7 @@ func (a *app) argument(cmd *cobra.Command, words []string, what string) (string,
 		}
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", usage(cmd, "%s is missing", what)
+		return "", notGiven(cmd, what)
 	}
 	return text, nil
 }

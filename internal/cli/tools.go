@@ -66,7 +66,7 @@ func newToolsList(a *app) *cobra.Command {
 			"are none. --server lists only the tools of one server, under the names that they have without the\n" +
 			"other servers, and starts only that server.\n\n" +
 			"Servers that were listed before are not started: --connect asks them again. One that was never listed\n" +
-			"is waited for up to three seconds at a terminal, and else up to its limit.\n\n" + unlistedHelp +
+			"is waited for up to its limit, which servers.NAME.timeout sets; Ctrl-C ends the wait.\n\n" + unlistedHelp +
 			"--out writes the tools as an Arrow table with one row for each tool, for tenon tables, tools call\n" +
 			"--table and KNIME. The table names servers and secrets, and holds neither passwords nor variables.\n" +
 			"--table lists the tools of such a table and contacts no server.\n\n" +
@@ -144,7 +144,7 @@ func (l *toolsList) run(a *app, cmd *cobra.Command, args []string) (err error) {
 	var unbound []listedTool
 	asks := l.connect || l.out.out != "" // a table is used later
 	h, snapshot, err := a.openTools(cmd.Context(), opening{adhoc: l.adhoc, servers: l.only, connect: true, live: asks,
-		begins: !asks && a.outTTY, withheld: l.excluded, set: func(c *config.Config) {
+		withheld: l.excluded, set: func(c *config.Config) {
 			unbound = withoutServer(c, l.only)
 			for name, entry := range c.Servers {
 				if l.simple {

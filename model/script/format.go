@@ -269,7 +269,7 @@ func isScript(data []byte) bool {
 var keyLine = lazyregexp.New(`(?m)^(steps|conversations)\s*:`)
 
 func decode(data []byte, out any) error {
-	l, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithKnownFields(), yaml.WithUniqueKeys())
+	l, err := yaml.NewLoader(bytes.NewReader(withPairs(data)), yaml.WithKnownFields(), yaml.WithUniqueKeys())
 	if err != nil {
 		return err
 	}
@@ -278,6 +278,24 @@ func decode(data []byte, out any) error {
 	}
 	return nil
 }
+
+// withPairs replaces escaped surrogate pairs in JSON, such as \ud83d\ude00, by their characters. YAML does not support
+// such pairs, but Python's json.dumps writes each character beyond U+FFFF as a pair.
+func withPairs(data []byte) []byte {
+	if !pairs().Match(data) || !json.Valid(data) {
+		return data
+	}
+	return pairs().ReplaceAllFunc(data, func(found []byte) []byte {
+		var r string
+		if len(found) == len(`\\`) || json.Unmarshal([]byte(`"`+string(found)+`"`), &r) != nil {
+			return found
+		}
+		return []byte(r)
+	})
+}
+
+// pairs finds escaped pairs, and escaped backslashes, after which no escape begins.
+var pairs = lazyregexp.New(`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
 func readSteps(nodes []yaml.Node) ([]Step, error) {
 	steps := make([]Step, len(nodes))

@@ -108,6 +108,18 @@ steps:
 	}
 }
 
+// TestJSONOfPython checks that a script in JSON may write characters as escaped pairs, as Python's json.dumps does.
+func TestJSONOfPython(t *testing.T) {
+	m := parse(t, `{"steps": [{"text": "a \ud83d\ude00 b \\ud83d c"}]}`)
+	resp, _, err := ask(m, &tenon.Request{Messages: []*tenon.Message{tenon.UserMessage("hi")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := resp.Message.Text(), `a 😀 b \ud83d c`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestMessagesWithoutMarksAreCounted(t *testing.T) {
 	m := parse(t, "steps: [{text: one}, {text: two}, {text: three}]")
 	assistant := &tenon.Message{Role: tenon.RoleAssistant}
