@@ -26,7 +26,7 @@ type secretText struct {
 }
 
 // Secret asks the person for a text that is not shown. The error is [ErrNoSecret] if the person cancels, or the error
-// of ctx.
+// of the context.
 func (p *Program) Secret(ctx context.Context, title string) (string, error) {
 	got := make(chan secretText, 1)
 	p.tea.Send(secretMsg{title: title, got: got})
