@@ -42,7 +42,7 @@ const MaxFlaws = 10_000
 type Checks struct {
 	// Tool checks a tool without flaws. It returns the flaw of its server_uri, or "".
 	Tool func(t *Tool) string
-	// Packed checks a workflow tool. It returns flaws with Field and What. pack is the packed workflow, of at most 64
+	// Packed checks a workflow tool. It returns flaws with Field and What. pack is the packed workflow, of at most 8
 	// MiB; larger ones are not passed.
 	Packed func(t *Tool, pack []byte) []Flaw
 }
@@ -152,7 +152,7 @@ func (t *Tool) flaws(store *Store, packed func(*Tool, []byte) []Flaw) (list []Fl
 }
 
 // maxChecked bounds the packed workflows that are passed to the check of [Reader.CheckWith].
-const maxChecked = 64 << 20
+const maxChecked = 8 << 20
 
 // capped collects what is written, up to maxChecked bytes.
 type capped struct {

@@ -173,6 +173,9 @@ func isRowID(i int, f arrow.Field) bool {
 	return i == 0 && named && (class == "" || isClass(class, classRowKey)) && isText(f.Type)
 }
 
+// shownMark is the key of the metadata of a result for display (see [Query.Shown]), whose columns keep their names.
+const shownMark = "tenon.shown"
+
 // renamed returns fields with the data columns <RowID> under other names: RowID_1 and so on. Otherwise a copy of the
 // table, which always has row ids, would have two columns of one name.
 func renamed(fields []arrow.Field, isData func(i int) bool) []arrow.Field {

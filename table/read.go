@@ -228,8 +228,10 @@ func (r *Reader) look(foot *footer) (err error) {
 		return r.broken(err)
 	}
 	md := r.schema.Metadata()
-	fields := slices.Clone(r.schema.Fields())
-	r.schema = arrow.NewSchema(renamed(fields, func(i int) bool { return !isRowID(i, fields[i]) }), &md)
+	if shown := from.Metadata(); shown.FindKey(shownMark) < 0 {
+		fields := slices.Clone(r.schema.Fields())
+		r.schema = arrow.NewSchema(renamed(fields, func(i int) bool { return !isRowID(i, fields[i]) }), &md)
+	}
 	r.meta = map[string]string{}
 	if foot != nil {
 		for k, v := range foot.metadata {

@@ -367,8 +367,12 @@ func (s *selection) write(path string, o WriteOptions) (Selected, error) {
 	} else {
 		fields[0].Nullable = false
 	}
+	var marks map[string]string
+	if s.Shown {
+		marks = map[string]string{shownMark: "true"}
+	}
 	schema := arrow.NewSchema(fields, nil)
-	w, err := create(s.ctx, path, schema, nil, o)
+	w, err := create(s.ctx, path, schema, marks, o)
 	if err != nil {
 		return Selected{}, err
 	}

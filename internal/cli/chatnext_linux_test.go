@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenonhq/tenon/agent"
 	"github.com/tenonhq/tenon/model"
@@ -32,7 +33,7 @@ func TestUX4_StatusBefore(t *testing.T) {
 		if _, err := c.control.WriteString(text); err != nil {
 			t.Fatal(err)
 		}
-		screen := c.awaits(map[string]string{"/servers\r": "no servers", "/tools\r": "disk.write",
+		screen := c.awaits(map[string]string{"/servers\r": "disk  ready", "/tools\r": "disk.write",
 			"/allowed\r": "no tool is allowed for later calls"}[text])
 		if strings.Contains(screen, "wait for the answer") {
 			t.Errorf("%q has to wait:\n%s", text, screen)
@@ -69,5 +70,8 @@ func TestUX10_UndoSteered(t *testing.T) {
 	c.types("/resume\r")
 	c.awaits("a conversation to continue")
 	c.types("\x1b")
+	for strings.Contains(c.awaits(""), "a conversation to continue") { // Esc and a letter that follows at once are one key
+		time.Sleep(10 * time.Millisecond)
+	}
 	c.leaves()
 }

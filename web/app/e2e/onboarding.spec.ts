@@ -174,7 +174,7 @@ test("UX-10 the first server, from a folder without a file: it is there without 
     await expect(page.getByRole("link", { name: "What happened" })).toBeVisible();
     const chat = page.url();
     await page.getByRole("link", { name: "Servers", exact: true }).click();
-    await page.getByRole("button", { name: "Add a server" }).click();
+    await page.getByRole("button", { name: "Add a server" }).first().click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("bad name!");
     await dialog.getByLabel("Command line").fill(`${bare.tenon} testserver --stdio`);

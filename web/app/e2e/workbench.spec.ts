@@ -515,7 +515,7 @@ test("UX-13 ? shows the keys, an address without a page says so, and each page h
   await expect(page.getByRole("main")).toHaveCSS("text-align", "center");
   await expect(page.getByRole("img")).toBeVisible();
   await page.getByRole("link", { name: "Runs" }).click();
-  await ready(page);
+  await expect(page.getByRole("heading", { name: "Runs", level: 1 })).toBeVisible(); // the scripts of the page listen to keys
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog", { name: "Keys" })).toContainText("Ctrl K");
   await page.keyboard.press("Escape");
