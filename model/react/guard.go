@@ -18,9 +18,9 @@ func (r *read) refusal(step Step) string {
 	case textcall.Withheld(r.lead), reports(r.lead):
 		return "the text before it says that it is not to be run"
 	case isQuoted(r.lead):
-		return "it stands in a quotation or in an observation, which only tools write"
+		return "it is in a quotation or in an observation, which only tools write"
 	case argues(r.lead, isEmpty, !r.wrote):
-		return "the arguments stand before the action"
+		return "the arguments are before the action"
 	case r.wrote && r.continues(step.Action, r.tail, isEmpty):
 		return "there is text after the arguments"
 	case r.wrote && arguesAgain(r.tail), isEmpty && r.wrote && arguesAgain(behindAction(r.raw, step.Action)[1]):
