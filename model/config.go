@@ -220,9 +220,6 @@ func (c Config) Check() error {
 	if err := c.checkHosted(); err != nil {
 		return bad("tools", "%w", err)
 	}
-	if key, err := c.checkOnline(); key != "" {
-		return bad(key, "%w", err)
-	}
 	if key, err := c.checkSettings(); key != "" {
 		return bad(key, "%w", err)
 	}

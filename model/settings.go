@@ -273,6 +273,9 @@ const maxIncluded = 32
 
 // checkSettings returns the first key whose value is wrong or cannot be sent to the model, and the reason.
 func (c Config) checkSettings() (key string, reason error) {
+	if key, err := c.checkOnline(); key != "" {
+		return key, err
+	}
 	w, ok := samplingWires[c.Wire()]
 	if !ok {
 		return "", nil
