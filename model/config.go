@@ -116,7 +116,8 @@ type Config struct {
 	// anthropic, openai and gemini store files. tenon deletes them when the process ends, or after a day.
 	Uploads string `yaml:"uploads" enum:"auto,always,never" default:"auto"`
 	// Additional members of each request, such as the grammar of a local server. Objects and lists
-	// are merged with the objects and lists of tenon. Members that tenon sets itself are not allowed.
+	// are merged with the objects and lists of tenon. Members that tenon sets itself are not allowed. Members that
+	// switch on tools of the provider, such as plugins and mcp_servers, count as such tools for rules; see tools.
 	Extra json.RawMessage `yaml:"extra" default:"{}"`
 	// Models that replace this one, tried in order, if it is unreachable, fails, is rate-limited or
 	// out of quota, or breaks off an answer: entries of `models`, or provider/name.

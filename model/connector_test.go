@@ -32,7 +32,7 @@ func TestConnectors(t *testing.T) {
 		"MD-6_connector_anthropic": {"anthropic", model.Config{Tools: []byte(wiki)}, tenon.Request{Tools: own, Hosted: both},
 			[]string{`"mcp_servers":[{"type":"url","name":"wiki","url":"https://w.example/mcp","authorization_token":"T"}]`,
 				`,{"type":"mcp_toolset","mcp_server_name":"wiki","default_config":{"enabled":false},"configs":{"read":{"enabled":true},"search":{"enabled":true}}}]`}},
-		"MD-6_connector_anthropic_extra": {"anthropic", model.Config{Tools: []byte(open), Extra: []byte(`{"mcp_servers":[{"name":"x"}]}`)}, tenon.Request{Hosted: both},
+		"MD-6_connector_anthropic_extra": {"anthropic", model.Config{Tools: []byte(open), Extra: []byte(`{"mcp_servers":[{"name":"x"}]}`)}, tenon.Request{Hosted: append([]string{"mcp_servers"}, both...)},
 			[]string{`"mcp_servers":[{"type":"url","name":"wiki","url":"https://w.example/mcp"},{"name":"x"}]`, `"tools":[{"type":"mcp_toolset","mcp_server_name":"wiki"}]`}},
 		"MD-6_connector_gemini": {"gemini", model.Config{Tools: []byte(`{"wiki":{"mcp":"https://w.example/mcp","token":"T","timeout":"9s"}}`)}, tenon.Request{Tools: own, Hosted: both},
 			[]string{`{"mcpServers":[{"name":"wiki","streamableHttpTransport":{"url":"https://w.example/mcp","headers":{"Authorization":"Bearer T"},"timeout":"9s"}}]}]`}},

@@ -213,7 +213,8 @@ func (c Config) CheckTools(own json.RawMessage) error {
 }
 
 // Hosted returns the provider's tools of the entry as the rules see them: as tools of server [HostedServer], sorted by
-// name. The tools that tenon knows change nothing outside of the provider, so they are read-only for the rules.
+// name, and then those that members of [Config.Extra] switch on. The tools that tenon knows change nothing outside of
+// the provider, so they are read-only for the rules.
 func (c Config) Hosted() []tenon.Tool {
 	entries := map[string]json.RawMessage{}
 	for k, v := range rawjson.Members(c.Tools) {
@@ -225,6 +226,17 @@ func (c Config) Hosted() []tenon.Tool {
 		if conn, ok, err := readConnector(name, entries[name]); ok && err == nil {
 			t.Description = "the MCP server " + publicURL(conn.url) + ", which the model's provider calls"
 		} else if _, known, err := c.hostedForm(name, entries[name]); known && err == nil {
+			yes := true
+			t.Annotations.ReadOnly = &yes
+		}
+		list = append(list, t)
+	}
+	for _, name := range c.SwitchedOn() {
+		if slices.ContainsFunc(list, func(t tenon.Tool) bool { return t.Name == name }) {
+			continue
+		}
+		t := tenon.Tool{Name: name, Server: HostedServer, Remote: name, Description: "a tool of the model's provider"}
+		if name == "web_search" || name == "file_search" {
 			yes := true
 			t.Annotations.ReadOnly = &yes
 		}

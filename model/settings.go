@@ -155,6 +155,7 @@ func (c Config) Fill(req *tenon.Request) *tenon.Request {
 // question.
 func (c Config) AddSettings(head []byte, wire string, req *tenon.Request, asked *tenon.Sampling) []byte {
 	c = c.With(asked)
+	c.Extra = c.offeredExtra(req.Hosted)
 	for i := range settings {
 		if s := &settings[i]; s.isSet(c) && !c.Refuses(s.key) {
 			head = s.add(head, c, wire)
@@ -272,6 +273,9 @@ const maxIncluded = 32
 
 // checkSettings returns the first key whose value is wrong or cannot be sent to the model, and the reason.
 func (c Config) checkSettings() (key string, reason error) {
+	if key, err := c.checkOnline(); key != "" {
+		return key, err
+	}
 	w, ok := samplingWires[c.Wire()]
 	if !ok {
 		return "", nil

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -235,11 +234,11 @@ func trustItem(kind, path, text string) trust.Item {
 
 // hosted adds the tools that the providers of models run, and the MCP servers that they call.
 func (b *itemBuilder) hosted() {
-	add := func(path string, tools json.RawMessage) {
-		if len(model.HostedNames(tools)) == 0 {
+	add := func(path string, names []string) {
+		if len(names) == 0 {
 			return
 		}
-		text := "let the provider of the model run " + strings.Join(model.HostedNames(tools), ", ")
+		text := "let the provider of the model run " + strings.Join(names, ", ")
 		if vars := b.cfg.Variables(path); len(vars) > 0 {
 			text += ", sending " + dollars(vars)
 		}
@@ -249,9 +248,11 @@ func (b *itemBuilder) hosted() {
 		b.add(itemURL, path, text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.cfg.Models)) {
-		add("models."+name+".tools", b.cfg.Models[name].Tools)
+		m := b.cfg.Models[name]
+		add("models."+name+".tools", model.HostedNames(m.Tools))
+		add("models."+name+".extra", m.SwitchedOn())
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.cfg.Agents)) {
-		add("agents."+name+".provider_tools", b.cfg.Agents[name].ProviderTools)
+		add("agents."+name+".provider_tools", model.HostedNames(b.cfg.Agents[name].ProviderTools))
 	}
 }

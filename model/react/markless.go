@@ -38,7 +38,7 @@ func (r *read) called(c textcall.Call, before string, err error) (Step, error) {
 	}
 	if err == nil && ok {
 		r.explicit = true
-		r.Repairs = append(r.Repairs, append(c.Repairs, "the step was written in another form")...)
+		r.Repairs = append(r.Repairs, append(c.Repairs, otherForm)...)
 	}
 	return step, err
 }

@@ -80,7 +80,7 @@ func TestGenerate(t *testing.T) {
 		{"cut off before the arguments", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopMaxTokens, textPart("Thought: so\nAction: ping\n"))},
 			"thinking:so | thinking react so; max_tokens"},
 		{"cut off behind the step", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopMaxTokens, textPart("Action: ping\nArgs: {}\nObservation: 5\nThou"))},
-			"call:ping | call ping {} react_1; tool_use"},
+			"call:ping reset:the reply was read in another way | max_tokens"},
 		{"cut off in the answer", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopMaxTokens, textPart("Final Answer: 4"))}, "text:4 | text 4; max_tokens"},
 		{"a refusal", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopContentFilter, textPart("I cannot"))}, "| content_filter"},
 		{"it calls tools after all", tenon.Request{Tools: bank}, []tenon.Delta{ended(tenon.StopToolUse, tenon.Part{Type: tenon.PartCall, Call: &tenon.ToolCall{ID: "1", Name: "ping"}})},

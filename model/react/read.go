@@ -35,12 +35,12 @@ const form = `write "Action: NAME" with the name of a tool and on the next line 
 // read in the forms that small models write instead; see marker and package textcall. A tool never gets arguments that
 // the model did not write: a reply that is not completely understood is an error of code protocol.
 func Read(text string, tools []tenon.Tool) (Reading, error) {
-	r := &read{tools: tools}
 	text = unwrapped(text)
+	r := &read{tools: tools, raw: text}
 	p := NewParser(func(string, string) {})
 	p.Feed(text)
 	step, err := p.End()
-	r.lead = text[:p.acted]
+	r.lead, r.tail = text[:p.acted], text[p.to:]
 	if r.isPlain(text, p, step, err) {
 		r.wrote = p.wrote
 		return r.done(step, nil)
@@ -50,7 +50,7 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 	r.Hidden = hidden
 	if hidesStep := inComment(text, first.from); hidesStep || visible != text {
 		visible, p, step, err = parseVisible(unwrapped(visible))
-		r.lead = visible[:p.acted]
+		r.lead, r.tail = visible[:p.acted], visible[p.to:]
 		if r.isPlain(visible, p, step, err) {
 			r.wrote = p.wrote
 			return r.done(step, nil)
@@ -59,6 +59,8 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 			whole = Step{}
 		}
 	}
+	lead, tail := r.lead, r.tail
+	r.tail = ""
 	found, ferr := r.loose(visible)
 	if ferr == nil && !found.Final && isExample(visible) {
 		found, ferr = Step{}, &textcall.NoCallError{Why: "the action is in a code block with text after it"}
@@ -77,6 +79,7 @@ func Read(text string, tools []tenon.Tool) (Reading, error) {
 			err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: %s: %s", none.Why, excerpt(p.head))
 		}
 	case err == nil && p.wrote && isName(step.Action), err == nil && step.Action == "":
+		r.wrote, r.lead, r.tail = p.wrote, lead, tail
 		return r.done(step, nil) // the core reports an unknown tool
 	case err == nil && isName(step.Action) && p.isBare():
 		return r.done(step, nil)
@@ -97,7 +100,9 @@ type read struct {
 	Reading
 	tools    []tenon.Tool
 	explicit bool   // the reply contains arguments; they are not inferred
+	raw      string // the reply
 	lead     string // the text in front of the action
+	tail     string // the text behind its arguments
 }
 
 func (r *read) done(step Step, err error) (Reading, error) {
@@ -105,9 +110,11 @@ func (r *read) done(step Step, err error) (Reading, error) {
 		err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: thinking tags are in the arguments of %q",
 			textcall.Mend(step.Action))
 	}
-	if err == nil && !step.Final && textcall.Withheld(r.lead) {
-		err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: the text before it says that it is not to "+
-			"be run: %s", excerpt([]byte(r.lead[max(0, len(r.lead)-excerptLen):])))
+	if err == nil && !step.Final {
+		if why := r.refusal(step); why != "" {
+			err = tenon.Errorf(tenon.CodeProtocol, "Could not read the action: %s: %s", why,
+				excerpt([]byte(r.raw[max(0, len(r.raw)-excerptLen):])))
+		}
 	}
 	step.Thought, step.Answer = textcall.Mend(step.Thought), textcall.Mend(step.Answer)
 	r.Step = step
@@ -239,7 +246,7 @@ func (r *read) action(step *Step, tail, rest string) error {
 		*step, _ = stepOf(c)
 		step.Thought = cmp.Or(step.Thought, thought)
 		r.explicit = true
-		r.Repairs = append(r.Repairs, append(c.Repairs, "the step was written in another form")...)
+		r.Repairs = append(r.Repairs, append(c.Repairs, otherForm)...)
 		return nil
 	}
 	name, after := r.split(tail)
@@ -345,7 +352,7 @@ func (r *read) args(step *Step, after, rest string) error {
 	if contradicts(text[n:], true) {
 		return &textcall.NoCallError{Why: "the action has arguments twice"}
 	}
-	step.Args, r.explicit = json.RawMessage(object), true
+	step.Args, r.explicit, r.tail = json.RawMessage(object), true, text[n:]
 	r.Repairs = append(r.Repairs, repairs...)
 	r.note(respelled)
 	return nil
@@ -353,6 +360,9 @@ func (r *read) args(step *Step, after, rest string) error {
 
 // respelled describes a step in the usual form with other markers.
 const respelled = "the markers were spelled differently"
+
+// otherForm describes a step in a form of package textcall.
+const otherForm = "the step was written in another form"
 
 // cutLine splits a text after its first line.
 func cutLine(s string) (line, rest string) {

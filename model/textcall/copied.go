@@ -175,6 +175,37 @@ func Copied(calls []Call, messages []*tenon.Message, tools []tenon.Tool) bool {
 	return false
 }
 
+// Quoted reports whether a tool result in the messages contains one of the calls: its text, an object, a form of a chat
+// template, or code that has arguments. Unlike [Copied], it ignores the user's words, for models that can only call
+// tools in text.
+func Quoted(calls []Call, messages []*tenon.Message, tools []tenon.Tool) bool {
+	wanted, full := map[string]bool{}, false
+	for _, c := range calls {
+		wanted[c.key()] = true
+		full = full || string(c.Args) != "{}"
+	}
+	match := func(c Call) bool { return wanted[c.key()] }
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Result == nil {
+				continue
+			}
+			for _, c := range p.Result.Content {
+				text := essence(c.Text)
+				isIn := func(c Call) bool { return c.Text != "" && strings.Contains(text, essence(c.Text)) }
+				if suggestsCall(c.Text, tools, match) || full && containsCall(c.Text, tools, match) ||
+					slices.ContainsFunc(calls, isIn) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// IsSame reports whether two calls have the same name and arguments, whatever their spelling.
+func IsSame(a, b Call) bool { return a.key() == b.key() }
+
 // Suggested reports whether a tool result contains a call of one of the same tools in the form of a call, with whatever
 // arguments. The model then follows the result's words, even if it fills in other arguments. A call that only repeats
 // one that the model has made, and the definitions of found tools, are no suggestion. A result that describes a call in

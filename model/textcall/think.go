@@ -11,8 +11,8 @@ import (
 // (thinking, scratchpad), Seed-OSS (seed:think), MiniMax (mm:think), Magistral ([THINK]), Kimi-VL (◁think▷), Command A
 // (START_THINKING), Sky-T1 and Open Thoughts (begin_of_thought), gpt-oss (the analysis channel of its harmony format),
 // Hermes' prompt (scratch_pad), MiniCPM (thought_start), Apertus (inner_prefix), Gemma 4 (its thought channel),
-// MedGemma (unused94), Claude's prompts for artifacts (antthinking), Letta (inner_thoughts). White space may precede
-// the > of a tag.
+// MedGemma (unused94), Claude's prompts for artifacts (antthinking), Letta (inner_thoughts), DeepSeek
+// (begin▁of▁thinking), and replies of small models (reason, cot, ponder, plan). White space may precede the > of a tag.
 var thinking = [][2]string{
 	{"<think>", "</think>"},
 	{"<thinking>", "</thinking>"},
@@ -41,10 +41,15 @@ var thinking = [][2]string{
 	{"<ant_thinking>", "</ant_thinking>"},
 	{"<inner_thoughts>", "</inner_thoughts>"},
 	{"<inner_thought>", "</inner_thought>"},
+	{"<reason>", "</reason>"},
+	{"<cot>", "</cot>"},
+	{"<ponder>", "</ponder>"},
+	{"<plan>", "</plan>"},
+	{"<｜begin▁of▁thinking｜>", "<｜end▁of▁thinking｜>"},
 }
 
 // longestTag is the length of the longest tag in bytes.
-const longestTag = 22
+const longestTag = 29
 
 // tag is a thinking tag in a text.
 type tag struct {
@@ -82,7 +87,7 @@ func tagLength(text, name string) int {
 		return 0
 	}
 	rest := text[len(head):]
-	end := strings.TrimLeft(rest[:min(len(rest), maxGap)], " \t")
+	end := strings.TrimLeft(rest[:min(len(rest), maxGap)], " \t\r\n")
 	if !strings.HasPrefix(end, ">") {
 		return 0
 	}
@@ -369,7 +374,7 @@ func mayBegin(text, name string) bool {
 	head := name[:len(name)-1]
 	if len(text) > len(head) && strings.HasSuffix(name, ">") && hasPrefixFold(text, head) {
 		gap := text[len(head):]
-		return len(gap) < maxGap && strings.Trim(gap, " \t") == ""
+		return len(gap) < maxGap && strings.Trim(gap, " \t\r\n") == ""
 	}
 	return len(text) < len(name) && (strings.EqualFold(text, name[:len(text)]) || strings.HasPrefix(name, text))
 }
