@@ -106,7 +106,8 @@ func (d *decoder) isUnset(n *tree.Node, p place) bool {
 		return false
 	}
 	if !d.floor {
-		d.Warn(n, p.path, strings.Replace(found.Warns[0].Message, "it is empty", "the secret cannot be read here", 1), "")
+		text := strings.Replace(found.Warns[0].Message, "it is empty", "the secret cannot be read here", 1)
+		d.Warn(n, p.path, text, "")
 		d.Warns[len(d.Warns)-1].Daily = true
 	}
 	return true

@@ -64,8 +64,8 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 		}
 		return tenon.NewSecret(v), nil
 	case s.hasUnset():
-		return fail(ErrUnset, "a variable of %s is not set here; set it, or run the command where it is set, as in the "+
-			"service's unit", s.File)
+		return fail(ErrUnset, "a variable of %s is not set here; set it, or run the command where it is set, "+
+			"as in the service's unit", s.File)
 	case s.File != "":
 		b, err := readFile(s.File, maxSecret)
 		if err != nil {

@@ -49,7 +49,7 @@ func SameOwner(a, b fs.FileInfo) bool {
 }
 
 // HandOver gives a new file of root the owner of the folder in which it is, so that the service that uses the folder
-// can use the file. Other users create only files of their own: then it does nothing. The file is open, so nobody can
+// can use the file. For other users it does nothing. The file is open, so nobody can
 // exchange it for another.
 func HandOver(f *os.File) error {
 	if os.Geteuid() != 0 {

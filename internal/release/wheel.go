@@ -76,7 +76,8 @@ func writeWheels(p packaging) error {
 			tags.WriteString("Tag: py3-none-" + tag + "\n")
 		}
 		about := "Metadata-Version: 2.4\nName: " + wheelName + "\nVersion: " + version + "\nSummary: " + summary +
-			"\nHome-page: " + homepage + "\nLicense-Expression: " + licence + p.licenceFiles() + "\nRequires-Python: >=3.8\n" +
+			"\nHome-page: " + homepage + "\nLicense-Expression: " + licence + p.licenceFiles() +
+			"\nRequires-Python: >=3.8\n" +
 			"Keywords: mcp,agent,llm\nDescription-Content-Type: text/markdown\n\n# tenon\n\n" + summary +
 			".\n\n    uvx --from " + wheelName + " tenon demo\n\nDocumentation: <" + homepage + ">\n\nmcp-name: " +
 			mcpName + "\n"

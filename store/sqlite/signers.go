@@ -10,7 +10,8 @@ import (
 
 // Signers counts the runs of a store with a MAC, or its pins and grants if it has no such run: own ones have the MAC of
 // the key, which may be nil, and others the MAC of another key. It changes nothing and reads no journals. A store of
-// another schema has no counts, because its rows may have other columns. Errors: not_found (no store), store, cancelled.
+// another schema has no counts, because its rows may have other columns. Errors: not_found (no store), store,
+// cancelled.
 func Signers(ctx context.Context, path string, key *signed.Key) (own, others int64, err error) {
 	if path, err = existing(path); err != nil {
 		return 0, 0, err
