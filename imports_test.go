@@ -73,7 +73,7 @@ var arrows = map[string][]string{
 	"store/signed":      {"store", "internal/privatefile"},
 	"store/forms":       {"store", "store/signed"},
 	"store/pieces":      {"store"},
-	"store/sqlite":      {"store", "store/forms", "store/signed"},
+	"store/sqlite":      {"store", "store/forms", "store/signed", "internal/privatefile"},
 	"store/postgres":    {"store", "store/forms", "store/signed"},
 	"store/copying":     {"store", "store/forms"},
 	"store/storetest":   {"store", "store/signed"},

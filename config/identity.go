@@ -85,7 +85,7 @@ func (c *Config) sourceIdentity(s SecretSource) []any {
 	switch {
 	case s.Env != "":
 		value, _ = c.variableOf(s, s.Env)
-	case s.File != "":
+	case s.File != "" && !s.hasUnset():
 		b, err := readFile(s.File, maxSecret)
 		if err != nil {
 			b = []byte(err.Error()) // the error is reported when the secret is used

@@ -66,6 +66,10 @@ func (d *decoder) text(n *tree.Node, p place, v reflect.Value, f field) {
 		if len(secretsIn(s)) > 0 && d.withSecret(n, p) {
 			return
 		}
+		if p.pattern == secretFilePattern && d.isUnset(n, p) {
+			v.SetString(s) // the error comes when the secret is needed
+			return
+		}
 		if expands[p.pattern] && !d.off {
 			s = d.varsOf(n).Expand(s, n, p.path, d.expansions())
 		}
@@ -83,6 +87,30 @@ func (d *decoder) text(n *tree.Node, p place, v reflect.Value, f field) {
 		return
 	}
 	v.SetString(s)
+}
+
+// secretFilePattern is the pattern of the files of secrets. Their variables may be set for one process only, as
+// CREDENTIALS_DIRECTORY of systemd is for its service, while other commands do not need the secret.
+const secretFilePattern = "secrets.NAME.file"
+
+// isUnset reports whether the file of a secret contains a variable that is not set, and that does not count as empty.
+// It warns of it, once a day.
+func (d *decoder) isUnset(n *tree.Node, p place) bool {
+	vars, found := *d.varsOf(n), &tree.Sink{}
+	if vars.Lax || vars.Keep {
+		return false
+	}
+	vars.Lax = true
+	vars.Expand(n.Val, n, p.path, found)
+	if len(found.Errs) > 0 || len(found.Warns) == 0 {
+		return false
+	}
+	if !d.floor {
+		text := strings.Replace(found.Warns[0].Message, "it is empty", "the secret cannot be read here", 1)
+		d.Warn(n, p.path, text, "")
+		d.Warns[len(d.Warns)-1].Daily = true
+	}
+	return true
 }
 
 // varsOf returns the variables of the layer that contains a value.

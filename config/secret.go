@@ -63,6 +63,9 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 			return fail(ErrUnset, "environment variable '%s' not found; set it", s.Env)
 		}
 		return tenon.NewSecret(v), nil
+	case s.hasUnset():
+		return fail(ErrUnset, "a variable of %s is not set here; set it, or run the command where it is set, "+
+			"as in the service's unit", s.File)
 	case s.File != "":
 		b, err := readFile(s.File, maxSecret)
 		if err != nil {
@@ -99,6 +102,9 @@ func (c *Config) resolve(ctx context.Context, s SecretSource, path string) (teno
 	}
 	return fail(nil, "names no place to read a secret from")
 }
+
+// hasUnset reports whether the file contains a variable that is not set here; see [decoder.isUnset].
+func (s SecretSource) hasUnset() bool { return strings.Contains(s.File, "${") }
 
 // fromFile converts {"login": …, "password": …} to login:password. With a second_factor it returns the text
 // unchanged, because the type of auth decides which member is used.
@@ -166,7 +172,7 @@ func reason(err error) string {
 // secretFile warns of a secret file that others can read. A missing file is not reported here, but when the secret is
 // used.
 func (k *checker) secretFile(s SecretSource, p string) {
-	if s.File == "" {
+	if s.File == "" || s.hasUnset() {
 		return
 	}
 	if mode, wide := wideMode(s.File); wide {

@@ -73,3 +73,36 @@ func str(err error) string {
 	}
 	return err.Error()
 }
+
+// TestREL_exampleEnvironment: the example of variables for deployments is no configuration that works: somebody who
+// copies it without a token is told what to set.
+func TestREL_exampleEnvironment(t *testing.T) {
+	text, err := os.ReadFile("../deploy/environment.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			values[name] = value
+		}
+	}
+	if _, ok := values["TENON_SERVE_TOKEN"]; !ok {
+		t.Fatal("the example has no TENON_SERVE_TOKEN")
+	}
+	yaml, err := os.ReadFile("../deploy/chart/files/tenon.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Parse("tenon.yaml", yaml, config.Options{Dir: t.TempDir(), LookupEnv: func(name string) (string, bool) {
+		v, ok := values[name]
+		return v, ok
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.ServeSecret(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "environment variable 'TENON_SERVE_TOKEN' not found; set it") {
+		t.Errorf("%v", err)
+	}
+}

@@ -2,11 +2,7 @@ package host
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"sort"
 
 	"github.com/tenonhq/tenon"
 	"github.com/tenonhq/tenon/store/sqlite"
@@ -23,13 +19,6 @@ type (
 	StoreCompact = sqlite.Compacted
 	StoreRepair  = sqlite.Repaired
 	StoreUpgrade = sqlite.UpgradePlan
-)
-
-// The keys in a backup. Rows that another key signed are foreign, and encrypted values need the key of the sign-ins.
-const (
-	backupStoreKey = "keys/store.key"
-	backupVaultKey = "keys/auth.key"
-	vaultKeyFile   = "key"
 )
 
 // StoreKeeper looks after the file of a store, without opening a host on it. Other processes may work on the store
@@ -104,80 +93,6 @@ func (k *StoreKeeper) PlanLedger(ctx context.Context) (migrates bool, err error)
 // [sqlite.RepairLedger].
 func (k *StoreKeeper) RepairLedger(ctx context.Context) (done []string, err error) {
 	return sqlite.RepairLedger(ctx, k.ledger())
-}
-
-// keyFiles returns the files of the keys that belong to the store: name in a backup → path.
-func (k *StoreKeeper) keyFiles() map[string]string {
-	files := map[string]string{}
-	if path := k.cfg.keyPath(); path != "" {
-		files[backupStoreKey] = path
-	}
-	if dir := k.cfg.vaultDir(); dir != "" {
-		files[backupVaultKey] = filepath.Join(dir, vaultKeyFile)
-	}
-	return files
-}
-
-// Backup copies the store, and with keys the files of its keys, into a new folder. Keys in the system's keyring, in
-// variables or in the configuration are not copied. See [sqlite.Backup].
-func (k *StoreKeeper) Backup(ctx context.Context, folder string, keys bool, progress StoreProgress) (*StoreBackup,
-	error) {
-	files := map[string]string{}
-	if keys {
-		for name, path := range k.keyFiles() {
-			if _, err := os.Stat(path); err == nil {
-				files[name] = path
-			}
-		}
-	}
-	return sqlite.Backup(ctx, k.path, folder, files, progress)
-}
-
-// Restore puts the store of a backup in the place of this store, where no store may be. It puts keys in the places
-// where none are. Kept names the keys of the backup that differ from existing ones, which stay. See [sqlite.Restore].
-func (k *StoreKeeper) Restore(ctx context.Context, folder string, progress StoreProgress) (info *StoreBackup,
-	kept []string, err error) {
-	if info, err = sqlite.Restore(ctx, folder, k.path, progress); err != nil {
-		return nil, nil, err
-	}
-	for name, path := range k.keyFiles() {
-		if info.Files[name] == "" {
-			continue
-		}
-		same, err := restoreKey(filepath.Join(folder, name), path)
-		if err != nil {
-			return info, nil, tenon.Errorf(tenon.CodeStore, "the store is restored, but not its key %s: %w", path, err)
-		}
-		if !same {
-			kept = append(kept, path)
-		}
-	}
-	sort.Strings(kept)
-	return info, kept, nil
-}
-
-// restoreKey puts a key in its place. It keeps another key that is there, and then returns false.
-func restoreKey(from, to string) (same bool, err error) {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return false, err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return false, err
-	}
-	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		old, err := os.ReadFile(to)
-		return string(old) == string(text), err
-	}
-	if err != nil {
-		return false, err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	return true, errors.Join(err, f.Close())
 }
 
 // Repair recovers the store into a new file. See [sqlite.Repair].

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/privatefile"
 	"github.com/tenonhq/tenon/store/signed"
 	"github.com/tenonhq/tenon/store/sqlite"
 )
@@ -71,7 +72,7 @@ func namedKey(name, text string) (*signed.Key, error) {
 // keyPath returns the path of the key of the user's stores, or "" without a state folder.
 func (c Config) keyPath() string {
 	dir := c.stateDir()
-	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
+	if dir == "" || privatefile.MakeFolders(dir) != nil {
 		fallbackDir, err := makeFallbackDir(os.TempDir())
 		if err != nil {
 			return ""

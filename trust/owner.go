@@ -62,13 +62,23 @@ func writable(path string) string {
 	}
 	switch who, id := privatefile.Others(st, true); who {
 	case privatefile.AnotherUser:
-		return fmt.Sprintf("%s %s belongs to user %d; %s", kind, path, id, remedy("chown $(id -u)", path))
+		return fmt.Sprintf("%s %s belongs to user %d; %s", kind, path, id, remedyOwner(path, st))
 	case privatefile.AllUsers:
 		return fmt.Sprintf("all users can write %s %s; %s", kind, path, remedy("chmod o-w", path))
 	case privatefile.AGroup:
 		return fmt.Sprintf("group %d can write %s %s; %s", id, kind, path, remedy("chmod g-w", path))
 	}
 	return ""
+}
+
+// remedyOwner returns the hint about a path of another user. Root can take everything, and what is in a folder of that
+// user is the user's: then chown would only take it away from the service or person who works with it.
+func remedyOwner(path string, st fs.FileInfo) string {
+	above, err := os.Stat(filepath.Dir(path))
+	if os.Geteuid() == 0 || err == nil && privatefile.SameOwner(st, above) {
+		return privatefile.AsOwner(path)
+	}
+	return remedy("chown $(id -u)", path)
 }
 
 // remedy returns the hint to run a command on a path. A person may copy the command into a shell, so the path, which

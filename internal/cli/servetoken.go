@@ -19,7 +19,7 @@ import (
 // minToken is the length of the shortest valid token, in bytes. Shorter ones can be guessed.
 const minToken = 16
 
-// checkTokens refuses short tokens, and one token for two principals.
+// checkTokens refuses short tokens, placeholders, and one token for two principals.
 func checkTokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) error {
 	seen := map[string]string{}
 	all := map[string]tenon.Secret{"serve.auth.secret": own}
@@ -30,6 +30,10 @@ func checkTokens(own tenon.Secret, others map[tenon.Principal]tenon.Secret) erro
 		if len(t.Reveal()) < minToken {
 			return tenon.Errorf(tenon.CodeConfig, "%s: the token has less than %d bytes, so it could be guessed; "+
 				"write a longer one", where, minToken)
+		}
+		if strings.HasPrefix(t.Reveal(), "replace-me") { // of an example, so everybody knows it
+			return tenon.Errorf(tenon.CodeConfig, "%s: the token is the placeholder of an example; make one of your "+
+				"own: openssl rand -hex 32", where)
 		}
 		if other, ok := seen[t.Reveal()]; ok {
 			return tenon.Errorf(tenon.CodeConfig, "%s and %s are the same token", min(where, other), max(where, other))

@@ -83,11 +83,15 @@ func (a *app) serviceInstall(ctx context.Context, f *serviceFlags) error {
 	} else if had {
 		change.Socket = &serviceSocket{File: m.SocketFile(s), Remove: true}
 	}
+	free := othersFree(m, s)
 	if f.dryRun {
+		if free != nil {
+			a.note("it would be refused: %s", free)
+		}
 		return a.showService(m, s, change)
 	}
-	if err := othersFree(m, s); err != nil {
-		return err
+	if free != nil {
+		return free
 	}
 	if s.System && os.Geteuid() != 0 {
 		return tenon.Errorf(tenon.CodeDenied, "only root installs a service of the machine: sudo %s service install "+
@@ -335,10 +339,23 @@ func othersFree(m service.Manager, s *service.Spec) error {
 	for _, path := range m.Others(s) {
 		if text, err := serviceFile(path); err != nil || text != "" {
 			return tenon.Errorf(tenon.CodeConflict, "a package has installed %s: write %s and start it with systemctl "+
-				"enable --now %s, or choose another --name", path, systemConfig, s.Name)
+				"enable --now %s%s, or choose another --name", path, systemConfig, s.Name, packagedCredentials(s))
 		}
 	}
 	return nil
+}
+
+// packagedCredentials says how the unit of a package gets the credentials of a service.
+func packagedCredentials(s *service.Spec) string {
+	if len(s.Credentials) == 0 {
+		return ""
+	}
+	lines := make([]string, len(s.Credentials))
+	for i, c := range s.Credentials {
+		lines[i] = "LoadCredential=" + c.Name + ":" + c.File
+	}
+	return "; for --credential, run systemctl edit " + s.Name + ".service, and write [Service] and below it " +
+		strings.Join(lines, " and ")
 }
 
 // manage runs commands of a service manager, and stops at the first that fails.

@@ -135,7 +135,9 @@ func newStoreBackup(a *app) *cobra.Command {
 		Short: "Copy the store into a new folder",
 		Long: "Copies the store, its blobs and the files of its keys into a new folder, next to a running tenon\n" +
 			"serve. The copy has every run that ended before. It is checked, and nothing is kept of a damaged\n" +
-			"store. The folder contains everything that the store has: protect it like the store and its keys.",
+			"store. The folder contains everything that the store has: protect it like the store and its keys.\n\n" +
+			"The key is the one that this command finds: run it as the user of tenon serve, with its HOME and\n" +
+			"XDG_STATE_HOME. If another key signed the store, there is no backup; --no-keys leaves the key out.",
 		Example: "  tenon store backup ~/backups/monday\n  tenon store backup --no-keys monday",
 		Args:    args(1, 1, "FOLDER"),
 		RunE: func(cmd *cobra.Command, got []string) error {
@@ -149,6 +151,9 @@ func newStoreBackup(a *app) *cobra.Command {
 			info, err := k.Backup(cmd.Context(), got[0], !noKeys, a.storeProgress())
 			if err != nil {
 				return err
+			}
+			if info.NoKey != "" {
+				a.note("the key that signs the store is not in the backup: %s", safeLine(info.NoKey))
 			}
 			verb := "are"
 			if info.Runs == 1 {
@@ -182,6 +187,9 @@ func newStoreRestore(a *app) *cobra.Command {
 			}
 			for _, path := range kept {
 				a.note("the key %s stays as it is: the backup has another one", path)
+			}
+			if info.NoKey != "" {
+				a.note("the backup has no key that signs the store: %s", safeLine(info.NoKey))
 			}
 			return a.did(info, "%s of %s restored to %s", plural(int(info.Runs), "run"),
 				info.Created.Format(time.DateTime), safeLine(k.Path()))

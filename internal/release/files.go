@@ -53,6 +53,12 @@ func writeFilesOf(ctx context.Context, tenon, root, to string) error {
 	return writeFile(filepath.Join(to, "NOTICES.txt"), text)
 }
 
+// packageTexts returns LICENSE of a checkout, and NOTICES.txt with this text.
+func packageTexts(root string, notices []byte) ([]entry, error) {
+	own, err := os.ReadFile(filepath.Join(root, "LICENSE"))
+	return []entry{{"LICENSE", own, 0o644}, {"NOTICES.txt", notices, 0o644}}, err
+}
+
 // writeMan writes the compressed manual pages of tenon and of all verbs. The compressed files contain neither a time
 // nor a name.
 func writeMan(ctx context.Context, tenon, to string) error {

@@ -65,6 +65,9 @@ func (b build) write(ctx context.Context) error {
 	if err := writeFilesOf(ctx, runs, b.root, files); err != nil {
 		return err
 	}
+	if err := p.readLicences(files); err != nil {
+		return err
+	}
 	if err := twoAtOnce(b.packages(ctx, p, files)); err != nil {
 		return err
 	}
@@ -72,6 +75,16 @@ func (b build) write(ctx context.Context) error {
 		return err
 	}
 	return p.manifests(b.sign != "")
+}
+
+// readLicences reads the texts that each package contains, of the checkout and of the folder that writeFiles wrote.
+func (p *packaging) readLicences(files string) error {
+	text, err := os.ReadFile(filepath.Join(files, "NOTICES.txt"))
+	if err != nil {
+		return err
+	}
+	p.licences, err = packageTexts(p.root, text)
+	return err
 }
 
 // binary builds the binary of a platform, has it signed, and compresses it for all packages.

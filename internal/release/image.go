@@ -167,19 +167,25 @@ func (p packaging) layer(to io.Writer, binary, certificates []byte) error {
 		imageUser, imageUser)
 	groups := fmt.Sprintf("root:x:0:\nnonroot:x:%d:\n", imageUser)
 	w := tar.NewWriter(to)
-	for _, e := range []struct {
+	type file struct {
 		name string
 		mode int64
 		user int
 		text []byte // nil for a folder
-	}{
+	}
+	all := []file{
 		{"etc/", 0o755, 0, nil}, {"etc/group", 0o644, 0, []byte(groups)}, {"etc/passwd", 0o644, 0, []byte(users)},
 		{"etc/ssl/", 0o755, 0, nil}, {"etc/ssl/certs/", 0o755, 0, nil},
 		{"etc/ssl/certs/ca-certificates.crt", 0o644, 0, certificates},
 		{"etc/tenon/", 0o755, 0, nil}, {"tmp/", 0o1777, 0, nil}, {"usr/", 0o755, 0, nil}, {"usr/bin/", 0o755, 0, nil},
-		{"usr/bin/tenon", 0o755, 0, binary}, {"var/", 0o755, 0, nil}, {"var/lib/", 0o755, 0, nil},
+		{"usr/bin/tenon", 0o755, 0, binary}, {"usr/share/", 0o755, 0, nil}, {"usr/share/doc/", 0o755, 0, nil},
+		{"usr/share/doc/tenon/", 0o755, 0, nil}, {"var/", 0o755, 0, nil}, {"var/lib/", 0o755, 0, nil},
 		{"var/lib/tenon/", 0o700, imageUser, nil},
-	} {
+	}
+	for _, e := range p.licences {
+		all = append(all, file{"usr/share/doc/tenon/" + e.name, e.mode, 0, e.text})
+	}
+	for _, e := range all {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.text)), Mode: e.mode, Uid: e.user,
 			Gid: e.user, ModTime: p.made, Format: tar.FormatUSTAR}
 		if e.text == nil {

@@ -60,6 +60,8 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	args = flags.Args()
+	writers := map[string]func(packaging) error{"npm": writeNPM, "wheels": writeWheels, "mcp": writeMCP,
+		"sbom": writeSBOM, "image": writeImage}
 	switch {
 	case len(args) == 2 && args[0] == "files":
 		return writeFiles(ctx, ".", args[1])
@@ -73,16 +75,16 @@ func run(ctx context.Context, args []string) error {
 		return build{".", args[1], args[2], *nfpm, *hugo, *sign, some}.write(ctx)
 	case len(args) == 3 && args[0] == "all":
 		return build{".", args[1], args[2], *nfpm, *hugo, *sign, platforms}.write(ctx)
-	case len(args) == 4 && args[0] == "npm":
-		return writeNPM(packaging{version: args[1], dist: args[2], to: args[3], made: made})
-	case len(args) == 4 && args[0] == "wheels":
-		return writeWheels(packaging{version: args[1], dist: args[2], to: args[3], made: made})
-	case len(args) == 4 && args[0] == "mcp":
-		return writeMCP(packaging{version: args[1], dist: args[2], to: args[3], made: made})
-	case len(args) == 4 && args[0] == "sbom":
-		return writeSBOM(packaging{version: args[1], dist: args[2], to: args[3], made: made})
-	case len(args) == 4 && args[0] == "image":
-		return writeImage(packaging{version: args[1], dist: args[2], to: args[3], made: made})
+	case len(args) == 4 && writers[args[0]] != nil:
+		p := packaging{version: args[1], dist: args[2], to: args[3], made: made}
+		text, err := notices(ctx, ".")
+		if err != nil {
+			return err
+		}
+		if p.licences, err = packageTexts(".", text); err != nil {
+			return err
+		}
+		return writers[args[0]](p)
 	}
 	return errors.New("want: fixed, files FOLDER, here or all with VERSION FOLDER, or npm, wheels, mcp, image or " +
 		"sbom with VERSION DIST FOLDER")

@@ -90,7 +90,8 @@ func (p packaging) bundle(version string, pl platform, binary []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	return p.zipped([]entry{{"manifest.json", append(manifest, '\n'), 0o644}, {program, binary, 0o755}})
+	entries := []entry{{"manifest.json", append(manifest, '\n'), 0o644}, {program, binary, 0o755}}
+	return p.zipped(append(entries, p.licences...))
 }
 
 // writeJSON writes a value as indented JSON. The keys of maps are sorted.

@@ -18,6 +18,8 @@ type packaging struct {
 	made    time.Time
 	root    string // the checkout; if empty, the current folder
 	texts   *deflated
+	// licences are LICENSE and NOTICES.txt, which each package contains: the licences of what is in the binary want it.
+	licences []entry
 }
 
 // The texts that all packages contain.
@@ -130,7 +132,8 @@ func (p packaging) npmPackage(file string, about map[string]any, entries ...entr
 	if err != nil {
 		return err
 	}
-	packed, err := p.tarball("package/", append(entries, entry{"package.json", append(text, '\n'), 0o644}))
+	entries = append(entries, entry{"package.json", append(text, '\n'), 0o644})
+	packed, err := p.tarball("package/", append(entries, p.licences...))
 	if err != nil {
 		return err
 	}

@@ -153,6 +153,11 @@ func TestREL_scriptsOfSystemd(t *testing.T) {
 		{"rpm upgrades", "preremove.sh 1", "", "", ""},
 		{"rpm removes", "preremove.sh 0", "", disabled, ""},
 		{"pacman removes", "preremove.sh 1.2.3-1", "", disabled, ""},
+		{"the service does not stop", "preremove.sh remove", "disable", disabled, "systemctl status tenon.service"},
+		{"dpkg has upgraded", "postremove.sh upgrade 1.2.3", "", "daemon-reload\n", ""},
+		{"the reload fails at an upgrade", "postremove.sh upgrade 1.2.3", "daemon-reload", "daemon-reload\n",
+			"systemctl daemon-reload"},
+		{"the reload fails for rpm", "postremove.sh 1", "daemon-reload", "daemon-reload\n", "systemctl daemon-reload"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, args := t.TempDir(), strings.Fields(tt.args)

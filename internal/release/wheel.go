@@ -76,7 +76,8 @@ func writeWheels(p packaging) error {
 			tags.WriteString("Tag: py3-none-" + tag + "\n")
 		}
 		about := "Metadata-Version: 2.4\nName: " + wheelName + "\nVersion: " + version + "\nSummary: " + summary +
-			"\nHome-page: " + homepage + "\nLicense-Expression: " + licence + "\nRequires-Python: >=3.8\n" +
+			"\nHome-page: " + homepage + "\nLicense-Expression: " + licence + p.licenceFiles() +
+			"\nRequires-Python: >=3.8\n" +
 			"Keywords: mcp,agent,llm\nDescription-Content-Type: text/markdown\n\n# tenon\n\n" + summary +
 			".\n\n    uvx --from " + wheelName + " tenon demo\n\nDocumentation: <" + homepage + ">\n\nmcp-name: " +
 			mcpName + "\n"
@@ -90,6 +91,9 @@ func writeWheels(p packaging) error {
 			{info + "WHEEL", []byte("Wheel-Version: 1.0\nGenerator: tenon\nRoot-Is-Purelib: false\n" + tags.String()),
 				0o644},
 		}
+		for _, e := range p.licences {
+			entries = append(entries, entry{info + "licenses/" + e.name, e.text, e.mode})
+		}
 		file := base + "-" + version + "-py3-none-" + wheelTags[pl] + ".whl"
 		packed, err := p.wheel(info+"RECORD", entries)
 		if err != nil {
@@ -100,6 +104,15 @@ func writeWheels(p packaging) error {
 		}
 	}
 	return nil
+}
+
+// licenceFiles returns the lines of METADATA that name the files of the folder licenses (PEP 639).
+func (p packaging) licenceFiles() string {
+	var lines strings.Builder
+	for _, e := range p.licences {
+		lines.WriteString("\nLicense-File: " + e.name)
+	}
+	return lines.String()
 }
 
 // wheel packs entries, sorted by name. The last entry is the record of their digests.

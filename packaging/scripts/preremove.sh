@@ -9,5 +9,6 @@ upgrade | failed-upgrade | deconfigure) exit 0 ;;
 *) exit 0 ;;
 esac
 if [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then
-  systemctl disable --now tenon.socket tenon.service
+  systemctl disable --now tenon.socket tenon.service ||
+    echo 'tenon: the service did not stop, see: systemctl status tenon.service' >&2
 fi

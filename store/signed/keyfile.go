@@ -29,6 +29,11 @@ func ReadKeyFile(path string) (*Key, error) {
 	case err != nil:
 		return nil, tenon.Errorf(tenon.CodeStore, "the key of your stores cannot be read: %w", err)
 	}
+	return ParseKeyFile(path, text)
+}
+
+// ParseKeyFile returns the key in the text of a file. The path is for the error, of code store, about a damaged file.
+func ParseKeyFile(path string, text []byte) (*Key, error) {
 	raw, err := hex.DecodeString(string(bytes.TrimSpace(text)))
 	if err != nil || len(raw) < MinSecret {
 		return nil, tenon.Errorf(tenon.CodeStore, "the key of your stores in %s is damaged; "+

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenonhq/tenon"
+	"github.com/tenonhq/tenon/internal/privatefile"
 )
 
 // A backup is a folder: the store as one file without a log, and backup.json, which is written last. Keys that belong
@@ -35,6 +36,8 @@ type BackupInfo struct {
 	Runs    int64             `json:"runs"`
 	Bytes   int64             `json:"bytes"`
 	Files   map[string]string `json:"files"` // path in the folder → SHA-256 in hex
+	// NoKey says why the key that signs the store is not in the backup; "" if it is. The caller of [Backup] sets it.
+	NoKey string `json:"-"`
 }
 
 // Progress receives the name of a step, and how much of it is done. Of may be 0.
@@ -203,6 +206,9 @@ func copyNew(from, to string) (sum string, err error) {
 	h := sha256.New()
 	_, err = io.Copy(io.MultiWriter(out, h), in)
 	if err == nil {
+		err = privatefile.HandOver(out)
+	}
+	if err == nil {
 		err = out.Sync()
 	}
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Close())
@@ -256,7 +262,7 @@ func ReadBackup(folder string) (*BackupInfo, error) {
 }
 
 // Restore copies the store of a backup to a path where no store is. Errors: the errors of [ReadBackup]; conflict
-// (there is a store, or files of one), store.
+// (there is a store, or files of one), store. If root restores, what is new belongs to the owner of the folder.
 func Restore(ctx context.Context, folder, path string, progress Progress) (info *BackupInfo, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, tenon.Errorf(tenon.CodeStore, "store: %w", err)
@@ -292,7 +298,7 @@ func Restore(ctx context.Context, folder, path string, progress Progress) (info 
 
 // partBeside returns a name for a temporary file next to the store. It creates a missing folder.
 func partBeside(path string) (string, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := privatefile.MakeFolders(filepath.Dir(path)); err != nil {
 		return "", tenon.Errorf(tenon.CodeStore, "store %s: %w", path, err)
 	}
 	return fmt.Sprintf("%s.%d.new", path, time.Now().UnixNano()), nil
