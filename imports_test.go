@@ -61,7 +61,7 @@ var arrows = map[string][]string{
 	"model/ollama":    {"model", "internal/rawjson"},
 	"model/gemini":    {"model", "internal/rawjson"},
 	"model/openai":    {"model", "internal/rawjson", "internal/sse"},
-	"model/react":     {"model", "model/textcall", "internal/rawjson", "internal/template"},
+	"model/react":     {"model", "model/textcall", "internal/lazyregexp", "internal/rawjson", "internal/template"},
 	"model/textcall":  {"internal/lazyregexp", "internal/rawjson"},
 	"model/script":    {"model", "internal/rawjson", "internal/lazyregexp"},
 	"record":          {"model", "model/anthropic", "mcp", "internal/exactjson"},

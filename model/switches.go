@@ -75,8 +75,8 @@ func (c Config) offeredExtra(hosted []string) json.RawMessage {
 	return c.switches(func(s hostedSwitch) bool { return slices.Contains(hosted, s.tool) })
 }
 
-// switches calls keep for each member of Extra that switches on a tool. It returns Extra without those that keep
-// refuses.
+// switches calls keep for each member of Extra that switches on a tool. It returns Extra without the
+// members that keep refuses.
 func (c Config) switches(keep func(hostedSwitch) bool) json.RawMessage {
 	if len(c.Extra) == 0 {
 		return c.Extra
