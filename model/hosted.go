@@ -213,8 +213,8 @@ func (c Config) CheckTools(own json.RawMessage) error {
 }
 
 // Hosted returns the provider's tools of the entry as the rules see them: as tools of server [HostedServer], sorted by
-// name, and then the tools that members of [Config.Extra] switch on. The tools that tenon knows change nothing outside of
-// the provider, so they are read-only for the rules.
+// name, and then the tools that members of [Config.Extra] switch on. The tools that tenon knows change nothing outside
+// of the provider, so they are read-only for the rules.
 func (c Config) Hosted() []tenon.Tool {
 	entries := map[string]json.RawMessage{}
 	for k, v := range rawjson.Members(c.Tools) {
