@@ -79,7 +79,7 @@ func (k *StoreKeeper) keyToCopy(ctx context.Context) (noKey string, err error) {
 			why = keyErr.Error()
 		}
 		return "", tenon.Errorf(tenon.CodeStore, "store %s: no backup: the key that signed its rows (%d) would not be "+
-			"in it, so they would be foreign after a restore: %s; %s; or leave the key out: --no-keys", k.path, others,
+			"in it, so they would be foreign after a restore: %s; %s; or run: tenon store backup --no-keys", k.path, others,
 			why, cmp.Or(privatefile.AsOwner(k.path), "set "+keyVariable+", or HOME and XDG_STATE_HOME as its "+
 				"tenon serve has them"))
 	case key == nil:
