@@ -35,7 +35,7 @@ import (
 // A yaml block without a comment must be a valid part of a tenon.yaml.
 
 // mostNotRun limits the number of blocks in all pages that are not run.
-const mostNotRun = 18
+const mostNotRun = 19
 
 // mostReadmeLines bounds README.md.
 const mostReadmeLines = 150
