@@ -79,8 +79,8 @@ func (k *StoreKeeper) keyToCopy(ctx context.Context) (noKey string, err error) {
 			why = keyErr.Error()
 		}
 		return "", tenon.Errorf(tenon.CodeStore, "store %s: no backup: the key that signed its rows (%d) would not be "+
-			"in it, so they would be foreign after a restore: %s; %s; or run: tenon store backup --no-keys", k.path, others,
-			why, cmp.Or(privatefile.AsOwner(k.path), "set "+keyVariable+", or HOME and XDG_STATE_HOME as its "+
+			"in it, so they would be foreign after a restore: %s; %s; or run: tenon store backup --no-keys", k.path,
+			others, why, cmp.Or(privatefile.AsOwner(k.path), "set "+keyVariable+", or HOME and XDG_STATE_HOME as its "+
 				"tenon serve has them"))
 	case key == nil:
 		return "no key has signed anything yet", nil
