@@ -12,8 +12,12 @@ import (
 	"testing"
 )
 
-// maxBinary is the largest permitted size of a stripped binary, in bytes.
-const maxBinary = 55_000_000
+// The largest permitted sizes of stripped binaries, in bytes: of Linux for amd64, which figure P12.bin measures, and of
+// the other platforms. The same program is up to 700 kB larger for macOS and Windows.
+const (
+	maxBinary      = 55_000_000
+	maxOtherBinary = 55_700_000
+)
 
 // released returns the folder with the release that make release-dry-run has made.
 func released(t *testing.T) string {
@@ -89,8 +93,12 @@ func TestReleaseBinaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d bytes", p, info.Size())
-		if info.Size() > maxBinary {
-			t.Errorf("%s has %d bytes, bound %d", p, info.Size(), maxBinary)
+		bound := int64(maxOtherBinary)
+		if p.String() == "linux_amd64" {
+			bound = maxBinary
+		}
+		if info.Size() > bound {
+			t.Errorf("%s has %d bytes, bound %d", p, info.Size(), bound)
 		}
 	}
 }
