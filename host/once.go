@@ -118,15 +118,8 @@ func (h *Host) keyedNew(ctx context.Context, digest string) (tenon.Run, error) {
 
 // keyedIn returns the run that continued a session with a key, or a zero one.
 func (h *Host) keyedIn(ctx context.Context, digest string) (tenon.Run, error) {
-	g, err := h.store.Signal(ctx, keyPrefix+digest)
-	if tenon.ErrorCode(err) == tenon.CodeNotFound {
-		return tenon.Run{}, nil
-	}
-	if err != nil {
-		return tenon.Run{}, err
-	}
-	id, err := runOfKey(g)
-	if err != nil {
+	id, err := h.keyRecord(ctx, digest)
+	if err != nil || id == "" {
 		return tenon.Run{}, err
 	}
 	run, err := h.store.Run(ctx, id)
@@ -139,12 +132,8 @@ func (h *Host) keyedIn(ctx context.Context, digest string) (tenon.Run, error) {
 // recorded returns the id of the run of a key in a session, or "" if nothing records one. A record belongs to a run.
 // While the session has none, as a fork may, the key determines the id of its first run.
 func (h *Host) recorded(ctx context.Context, digest, session string) (id string, err error) {
-	g, err := h.store.Signal(ctx, keyPrefix+digest)
-	if err == nil {
-		return runOfKey(g)
-	}
-	if tenon.ErrorCode(err) != tenon.CodeNotFound {
-		return "", err
+	if id, err = h.keyRecord(ctx, digest); err != nil || id != "" {
+		return id, err
 	}
 	s, err := h.Sessions().Get(ctx, session)
 	if err != nil {
@@ -160,6 +149,18 @@ func (h *Host) recorded(ctx context.Context, digest, session string) (id string,
 		return "", nil
 	}
 	return id, err
+}
+
+// keyRecord returns the id of the run in the record of a key, or "" if there is no record.
+func (h *Host) keyRecord(ctx context.Context, digest string) (id string, err error) {
+	g, err := h.store.Signal(ctx, keyPrefix+digest)
+	if tenon.ErrorCode(err) == tenon.CodeNotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return runOfKey(g)
 }
 
 // runOfKey reads the run in the record of a key.
